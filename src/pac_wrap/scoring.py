@@ -23,15 +23,12 @@ def decided_share_scorer(estimator: Any, X: Any, y: ArrayLike | None = None) -> 
     ----------
     estimator : PACWrap
         Fitted; or a pipeline or search that ends in one.
-    X : array-like
-        The rows.
-    y : ignored
-        So that it can be a `scoring=`.
+    X, y : array-like
+        The rows; labels are ignored.
 
     Returns
     -------
     float
-        From 0 to 1.
 
     Examples
     --------
@@ -55,12 +52,11 @@ def certified_ceiling_scorer(estimator: Any, X: Any = None, y: ArrayLike | None 
     estimator : PACWrap
         Fitted; or a pipeline or search that ends in one.
     X, y : ignored
-        So that it can be a `scoring=`.
+        They are there so that it can be a `scoring=`.
 
     Returns
     -------
     float
-        From -1 to 0.
 
     Examples
     --------
@@ -78,21 +74,18 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     """Return the chance that an anomaly outscores a normal row, for detectors too; more is better.
 
     scikit-learn's "roc_auc" takes a higher score for class 1, but its own outlier detectors give anomalies
-    lower ones: a search for the best would find the worst.
+    lower ones: a search for the best would find the worst. Of more than 10,000 rows per class, so many count.
 
     Parameters
     ----------
     estimator : PACWrap or detector
         Fitted.
-    X : array-like
-        The rows.
-    y : array-like
-        Their labels, of both classes; for a detector 0 (normal) and 1 (anomalous).
+    X, y : array-like
+        The rows and their labels, of both classes; for a detector 0 (normal) and 1 (anomalous).
 
     Returns
     -------
     float
-        From 0 to 1; beyond 10,000 rows per class it is taken on that many.
 
     Examples
     --------

@@ -60,7 +60,6 @@ def exact_violation(
     Returns
     -------
     ExactViolation
-        One probability for each rate, None where nothing is promised.
 
     Raises
     ------
@@ -96,32 +95,18 @@ def violation_rate(
 
     Parameters
     ----------
-    normal, anomalous : array-like
-        The scores of the whole population.
-    sizes : tuple of int
-        How many normal and anomalous points calibrate.
-    guarantee : Guarantee, optional
-        What is promised; by default both rates at most 0.05 with a delta of 0.05 each.
+    normal, anomalous, sizes, guarantee, future, budget
+        As for `exact_violation`.
     trials : int
         How many calibrations are simulated.
     random : numpy.random.Generator
         What they are drawn with.
-    future : tuple of array-like, optional
-        The normal and anomalous populations that the rates are counted on, if they have shifted.
-    budget : callable
-        How many errors a method allows among n points, given n, ceiling and delta.
     confidence : float
         Of the intervals around the simulated rates.
 
     Returns
     -------
     ViolationRate
-        How often each ceiling was broken, with its interval, and the rates on average.
-
-    Raises
-    ------
-    InputError
-        If an argument breaks a rule, such as a promised class without scores.
 
     Examples
     --------
@@ -142,7 +127,7 @@ def violation_rate(
         raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
     asked = as_guarantee(guarantee)
     classes = _both_classes(normal, anomalous, sizes, asked, future, budget)
-    flagged, missed = (None if one is None else _Draws.of(one, trials, random) for one in classes)
+    flagged, missed = (None if one is None else one.draw(trials, random) for one in classes)
     ambiguity, separated = 0.0, np.ones(trials, dtype=bool)
     if flagged is not None and missed is not None:
         # both counts are of all points from some score on, so their difference counts those in between
@@ -155,6 +140,16 @@ def violation_rate(
 
 
 @dataclass(frozen=True, slots=True)
+class _Draws:
+    """Simulated calibrations of one class: the thresholds, which of them a trial has, and its errors."""
+
+    scored: "_ClassScores"
+    thresholds: Scores
+    which: Integers
+    errors: Integers
+
+
+@dataclass(frozen=True, slots=True)
 class _ClassScores:
     """The scores of one class, anomalies negated, so that an error is a score *above* the threshold."""
 
@@ -164,28 +159,28 @@ class _ClassScores:
     ceiling: float
     budget: int | None
 
-    def above(self, thresholds: Scores) -> Integers:
-        return self.future.size - np.searchsorted(self.future, thresholds, side="right")
-
     def from_on(self, thresholds: Scores) -> Integers:
         return self.future.size - np.searchsorted(self.future, thresholds, side="left")
 
-    def draw(self, trials: int, random: np.random.Generator) -> tuple[Scores, Integers]:
+    def draw(self, trials: int, random: np.random.Generator) -> _Draws:
         """Return the (budget + 1)-th largest of n points drawn with replacement, once per trial: eq. (19).
 
-        They come as scores in falling order, which are quick to look up, and which of them each trial has.
+        Thresholds are scores in falling order, which are quick to look up.
         """
         if self.budget is None:
-            return np.full(1, np.inf), np.zeros(trials, dtype=np.intp)
-        # one minus the (budget + 1)-th largest of n uniform numbers
-        from_top = random.beta(self.budget + 1, self.n - self.budget, trials)
-        rank = np.minimum((from_top * self.scores.size).astype(np.intp), self.scores.size - 1)
-        first, last = int(rank.min()), int(rank.max())
-        if last - first < trials:  # all ranks between them are sooner looked up than the trials sorted
-            ranks, which = np.arange(first, last + 1), rank - first
+            thresholds, which = np.full(1, np.inf), np.zeros(trials, dtype=np.intp)
         else:
-            ranks, which = np.unique(rank, return_inverse=True)
-        return self.scores[self.scores.size - 1 - ranks], which
+            # one minus the (budget + 1)-th largest of n uniform numbers
+            from_top = random.beta(self.budget + 1, self.n - self.budget, trials)
+            rank = np.minimum((from_top * self.scores.size).astype(np.intp), self.scores.size - 1)
+            first, last = int(rank.min()), int(rank.max())
+            if last - first < trials:  # all ranks between them are sooner looked up than the trials sorted
+                ranks, which = np.arange(first, last + 1), rank - first
+            else:
+                ranks, which = np.unique(rank, return_inverse=True)
+            thresholds = self.scores[self.scores.size - 1 - ranks]
+        above = self.future.size - np.searchsorted(self.future, thresholds, side="right")
+        return _Draws(self, thresholds, which, above[which])
 
     def violation(self, replacement: bool) -> float:
         """Return P(threshold < q), q the smallest score that has few enough others above it: eq. (17)."""
@@ -201,21 +196,6 @@ class _ClassScores:
         if replacement:
             return cdf(self.budget, self.n, erring / total)
         return hypergeometric_cdf(self.budget, self.n, erring, total)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draws:
-    """Simulated calibrations of one class: the thresholds, which of them a trial has, and its errors."""
-
-    scored: _ClassScores
-    thresholds: Scores
-    which: Integers
-    errors: Integers
-
-    @classmethod
-    def of(cls, scored: _ClassScores, trials: int, random: np.random.Generator) -> "_Draws":
-        thresholds, which = scored.draw(trials, random)
-        return cls(scored, thresholds, which, scored.above(thresholds)[which])
 
 
 def _both_classes(

@@ -38,7 +38,7 @@ def test_a_split_covers_all_rows_once_and_keeps_the_share_of_each_class(
         of_normal, of_anomalous = round(share * np.sum(~mask)), round(share * np.sum(mask))
         assert of_normal + (np.sum(mask) if keep else of_anomalous) in (0, mask.size)
         return
-    train, held_out = found.train, found.calibrate
+    train, held_out = found
     assert 0 < train.size < mask.size
     assert sorted([*train, *held_out]) == list(range(mask.size))
     assert np.all(np.diff(train) > 0)
@@ -56,7 +56,7 @@ def test_the_seed_alone_decides_which_rows_are_held_out() -> None:
 
     def held_out(seed: int) -> list[int]:
         found = divide(mask, 0.5, BOTH, np.random.RandomState(seed), keep_anomalies=False)
-        return [int(row) for row in found.calibrate]
+        return [int(row) for row in found[1]]
 
     assert held_out(0) == held_out(0)
     assert held_out(0) != held_out(1)
@@ -69,7 +69,7 @@ def test_every_row_is_held_out_equally_often() -> None:
     random = np.random.RandomState(0)
     counts = np.zeros(20)
     for _ in range(2000):
-        counts[divide(mask, 0.5, BOTH, random, keep_anomalies=False).calibrate] += 1
+        counts[divide(mask, 0.5, BOTH, random, keep_anomalies=False)[1]] += 1
     assert np.abs(counts / 2000 - 0.5).max() < 0.062
 
 
@@ -123,12 +123,12 @@ def test_a_subject_is_on_one_side_and_no_row_is_lost_or_on_both(
         found = divide(mask, share, BOTH, np.random.RandomState(seed), keep_anomalies=keep, subjects=subjects)
     except InputError:
         return  # nothing to train on, or to calibrate on: the next test
-    assert not set(subjects[found.train]) & set(subjects[found.calibrate])
-    assert not set(found.train) & set(found.calibrate)
-    left_out = set(range(mask.size)) - set(found.train) - set(found.calibrate)
+    assert not set(subjects[found[0]]) & set(subjects[found[1]])
+    assert not set(found[0]) & set(found[1])
+    left_out = set(range(mask.size)) - set(found[0]) - set(found[1])
     mixed = set(subjects[mask]) & set(subjects[~mask])
     if keep:
-        assert not mask[found.train].any()
+        assert not mask[found[0]].any()
         assert all(mask[row] for row in left_out)
         assert mixed or not left_out
     else:
@@ -149,17 +149,17 @@ def test_a_share_of_the_subjects_of_each_kind_calibrates() -> None:
     random = np.random.RandomState(0)
     for keep in (False, True):
         found = divide(mask, 0.5, BOTH, random, keep_anomalies=keep, subjects=subjects)
-        drawn = np.unique(subjects[found.calibrate])
+        drawn = np.unique(subjects[found[1]])
         assert [np.count_nonzero(drawn < 20), np.count_nonzero(drawn >= 20)] == [10, 5]
-        assert np.count_nonzero(mask[found.calibrate]) == 25
-        assert found.train.size == (125 if keep else 150)
+        assert np.count_nonzero(mask[found[1]]) == 25
+        assert found[0].size == (125 if keep else 150)
 
 
 def test_subjects_of_one_class_each_all_calibrate_if_anomalous() -> None:
     subjects, mask = np.repeat(np.arange(30), 10), np.arange(300) >= 200
     found = divide(mask, 0.5, BOTH, np.random.RandomState(0), keep_anomalies=True, subjects=subjects)
-    assert np.count_nonzero(mask[found.calibrate]) == 100
-    assert (found.train.size, found.calibrate.size) == (100, 200)
+    assert np.count_nonzero(mask[found[1]]) == 100
+    assert (found[0].size, found[1].size) == (100, 200)
 
 
 def test_every_subject_calibrates_equally_often() -> None:
@@ -168,7 +168,7 @@ def test_every_subject_calibrates_equally_often() -> None:
     mask, counts = subjects % 4 == 0, np.zeros(20)
     for _ in range(2000):
         found = divide(mask, 0.5, BOTH, random, keep_anomalies=False, subjects=subjects)
-        counts[np.unique(subjects[found.calibrate])] += 1
+        counts[np.unique(subjects[found[1]])] += 1
     # of the 5 anomalous subjects round(2.5) = 2 calibrate, and of the 15 others round(7.5) = 8
     expected = np.where(np.arange(20) % 4 == 0, 2 / 5, 8 / 15)
     assert np.abs(counts / 2000 - expected).max() < 0.062

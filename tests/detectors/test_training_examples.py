@@ -10,9 +10,7 @@ def test_calibrating() -> None:
 
 
 def test_divide_classes() -> None:
-    assert (divide_classes(np.array(["a", "b", "a", "b"]), 0.5, np.random.RandomState(0)).calibrate.size) == (
-        2
-    )
+    assert (divide_classes(np.array(["a", "b", "a", "b"]), 0.5, np.random.RandomState(0))[1].size) == (2)
 
 
 def test_as_subjects() -> None:

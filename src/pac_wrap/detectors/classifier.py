@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import ClassifierTags, Tags, check_random_state, get_tags, indexable
+from sklearn.utils import ClassifierTags, Tags, check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from pac_wrap.base.arguments import Scores, as_array, check_aligned, check_rate
+from pac_wrap.base.arguments import Scores, as_array, check_rate
 from pac_wrap.detectors.safety import (
     TrainingRows,
     Witness,
@@ -22,6 +22,8 @@ from pac_wrap.detectors.safety import (
 )
 from pac_wrap.detectors.scores import (
     UnfittedError,
+    aligned,
+    check_features,
     class_scores,
     collected,
     is_estimator,
@@ -84,6 +86,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     """
 
     _witness: Witness | None = None
+    _training_rows: TrainingRows | None = None
 
     def __init__(
         self,
@@ -111,10 +114,8 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the classifier takes them.
-        y : array-like
-            Their classes.
+        X, y : array-like
+            The rows, as the classifier takes them, and their classes.
 
         Returns
         -------
@@ -131,15 +132,14 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.classifier, FrozenEstimator):
             return self._calibrate(self.classifier, X, y, None)
         random = check_random_state(self.random_state)
-        parts = divide_classes(y, check_rate("calibration_size", self.calibration_size), random)
+        trained, left = divide_classes(y, check_rate("calibration_size", self.calibration_size), random)
         classifier = untrained(self.classifier, None if self.random_state is None else random)
-        rows = take_rows(X, parts.train)
+        rows = take_rows(X, trained)
         try:
-            classifier.fit(rows, y[parts.train])
+            classifier.fit(rows, y[trained])
         except ValueError as error:
             raise InputError(f"the classifier cannot be trained on these rows: {error}") from error
         check_chosen(classifier)
-        left = parts.calibrate
         return self._calibrate(classifier, take_rows(X, left), y[left], TrainingRows.of(rows), divided=True)
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
@@ -147,29 +147,21 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the classifier takes them.
-        y : array-like
-            Their classes.
+        X, y : array-like
+            As for `fit`, which says what is refused.
 
         Returns
         -------
         PACClassifier
             This object, with another `certificate_`.
-
-        Raises
-        ------
-        InputError
-            As for `fit`.
         """
         X, y = self._rows(X, y)
-        known = hasattr(self, "_training_rows")
-        self._features(X, reset=not known)
-        classifier = self.classifier_ if known else self.classifier
-        return self._calibrate(classifier, X, y, self._training_rows if known else None)
+        rows = self._training_rows
+        self._features(X, reset=rows is None)
+        return self._calibrate(self.classifier if rows is None else self.classifier_, X, y, rows)
 
     def decision_function(self, X: Any) -> Scores:
-        """Return the score of each class for each row.
+        """Return the score of each class for each row, higher for what is more like the class.
 
         Parameters
         ----------
@@ -179,7 +171,6 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of float, shape (n, K)
-            Higher for what is more like the class.
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError(
@@ -209,7 +200,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         return self.certificate_.verdicts(scores)
 
     def predict_set(self, X: Any) -> NDArray[np.bool_]:
-        """Return the classes that are still possible for each row.
+        """Return which classes are still possible for each row, by their places in `classes_`.
 
         Parameters
         ----------
@@ -219,7 +210,6 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of bool, shape (n, K)
-            Is the class of that place in `classes_` still possible?
         """
         scores = self.decision_function(X)
         return self.certificate_.label_sets(scores)
@@ -229,15 +219,12 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the classifier takes them.
-        y : array-like
-            Their classes.
+        X, y : array-like
+            The rows, as the classifier takes them, and their classes.
 
         Returns
         -------
         float
-            From 0 to 1.
         """
         X, y = self._rows(X, y)
         found = self.predict(X)
@@ -257,10 +244,8 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
                 "PACClassifier requires y to be passed, but the target y is None; it is its labels"
             )
         check_tolerance(self.score_tolerance)
-        X = collected(X)
-        check_aligned("X", X, "y", y)
+        X, y = aligned(collected(X), y)
         try:
-            X, y = indexable(X, y)
             classes = as_array(y, "y")
             classes = classes.ravel() if classes.ndim == 2 and classes.shape[1] == 1 else classes
             check_classification_targets(classes)
@@ -269,12 +254,9 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         return X, classes
 
     def _features(self, X: Any, *, reset: bool) -> None:
-        if len(getattr(X, "shape", (0, 0))) < 2:
-            return  # what is not a table has no features; the classifier itself judges it
-        try:
-            validate_data(self, X, skip_check_array=True, reset=reset)
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        # what is not a table has no features; the classifier itself judges it
+        if len(getattr(X, "shape", (0, 0))) >= 2:
+            check_features(self, X, reset=reset)
 
     def _calibrate(
         self, classifier: Any, X: Any, y: NDArray[Any], rows: TrainingRows | None, *, divided: bool = False
@@ -284,11 +266,11 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         score = _Projected(classifier)
         projected, scores = score(X), score.matrix
         witness, notes = check_batches(classifier, score, X, projected, self.score_tolerance)
-        if rows is not None and divided:
+        if divided and rows is not None:
             notes += repeated_rows(rows, X)
         else:
             warn_of_training_rows(rows, classifier, X, scores[:, 0])
-        certificate = calibrate_classes(
+        self.certificate_ = calibrate_classes(
             scores,
             y,
             self.max_error,
@@ -297,10 +279,8 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             classes=classes.tolist(),
             severities=self.severities,
         )
-        self.classifier_, self.classes_, self.certificate_ = classifier, classes, certificate
-        self._witness, self.notes_ = witness, notes
-        if rows is not None:
-            self._training_rows = rows
+        self.classifier_, self.classes_ = classifier, classes
+        self._witness, self.notes_, self._training_rows = witness, notes, rows or self._training_rows
         return self
 
 

@@ -11,9 +11,8 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import ClassifierTags, Tags, get_tags, indexable
+from sklearn.utils import ClassifierTags, Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import validate_data
 
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned, check_choice, check_same_length
 from pac_wrap.base.text import listed, quoted
@@ -31,7 +30,9 @@ from pac_wrap.detectors.scores import (
     Indices,
     Polarity,
     UnfittedError,
+    aligned,
     anomaly_scores,
+    check_features,
     check_names,
     collected,
     is_estimator,
@@ -87,17 +88,6 @@ def _rows(table: Any) -> int:
     return int(table.shape[0]) if hasattr(table, "shape") else len(table)
 
 
-def certified(
-    scores: Scores, anomalous: NDArray[np.bool_], groups: Any, request: GroupRequest
-) -> Certificate | GroupCertificate:
-    """Return the certificate of scores, by group if there are groups."""
-    if groups is None:
-        return calibrate(scores[~anomalous], scores[anomalous], request.request)
-    return calibrate_groups(
-        scores, anomalous, groups, request.request, together=request.together, pool=request.pool
-    )
-
-
 @contextmanager
 def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """Leave an estimator as it was if fitting or calibrating fails."""
@@ -131,14 +121,12 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
     max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise : optional
         The promised ceilings and how surely they hold, as in `Guarantee`; a ceiling of None promises nothing.
     overlap : str or Strategy
-        What is done where the classes overlap: "abstain", "raise", "hold_fnr", "hold_fnr_if_needed",
-        another word of `calibrate`, or a strategy with options such as `Raise(highest=0.2)`.
+        What is done where the classes overlap; see `calibrate`.
     train_on : {"auto", "normal", "unlabelled", "labelled"}
         What `fit` trains the detector on: normal rows only, all rows without labels, or all rows with labels.
         "auto" is "labelled" for classifiers and detectors whose `fit` demands y, else "normal". Under
-        "normal" the detector needs no anomalies, so all of them calibrate; a search over detectors, such as
-        `GridSearchCV`, takes some to choose by, ranks candidates with them unless it has a `scoring` of its
-        own, and trains each on normal rows.
+        "normal" all anomalies calibrate, but for some that a search over detectors, such as `GridSearchCV`,
+        takes to choose by: it ranks candidates with them unless it has a `scoring` of its own.
     calibration_size : "auto" or float
         The share of each class that `fit` sets aside to calibrate. "auto" is half; of a class whose half is
         too few to certify its ceiling it is the least number that certifies, up to nine tenths of the class.
@@ -149,15 +137,14 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
     score_tolerance : float or None
         How far two scores of a row may lie apart, as a share of the calibration scores' interquartile range,
         beyond what rounding does. Up to 1,000 calibration rows are scored again in other batches, and
-        `predict` compares copies of eight of them: a detector whose scores depend on their batch, or have
-        changed since, is refused. Raise it for one that is merely not deterministic; with None nothing is
-        compared and no row is kept. Scores that depend on the size of their batch only, as where neighbours
-        tie, are noted in the certificate.
+        `predict` compares copies of eight of them: a detector whose scores depend on other rows, or have
+        changed since, is refused; those that depend on the size of their batch only, as where neighbours tie,
+        are noted. Raise it for one that is merely not deterministic; with None nothing is compared or kept.
     random_state : int, RandomState or None
         Fixes the split. The detector has its own.
     together, pool : bool
         With groups: whether the promises of all of them hold at once, and whether those with too few labels
-        follow one rule; see `calibrate_groups`.
+        follow one rule.
 
     Attributes
     ----------
@@ -182,6 +169,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
     certificate_: Any
     _group_column: str | None = None
     _witness: Witness | None = None
+    _training_rows: TrainingRows | None = None
     # scores, marks of anomalies and groups
     _calibrated_with: tuple[Scores, NDArray[np.bool_], Any]
 
@@ -266,29 +254,25 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         OverlapWarning
-            If rows that calibrate have been trained on before, or by a pipeline or a search around it. Rows
-            that repeat within X, so that one trains and its equal calibrates, are counted in the notes of the
-            certificate's provenance.
+            If rows that calibrate have been trained on before, or by a pipeline or a search around it; the
+            certificate's notes count those that repeat within X, so that one trains and its equal calibrates.
         DependenceWarning
             If several calibration rows are of one subject.
         """
         with all_or_nothing(self):
-            self._check_parameters()
-            notes = _UNLABELLED if y is None else ()
-            X, anomalous = self._labelled(X, y)
-            X, members_of = self._with_groups(X, groups, reset=True)
-            members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
-            check_callers(self._request().guarantee, *np.bincount(anomalous, minlength=2))
+            X, anomalous, members, members_of, notes = self._given(X, y, subjects, groups)
+            guarantee = self._request().guarantee
+            check_callers(guarantee, *np.bincount(anomalous, minlength=2))
             self._check_features(X, None if trainable(self.detector) else self.detector, reset=True)
-            self.__dict__.pop("_training_rows", None)
+            self._training_rows = None
             routed = passed_on(self, self.detector, fit_params)
             if not trainable(self.detector):
                 return self._calibrate(self.detector, X, anomalous, members, members_of, notes)
-            detector, division = train(
+            detector, (trained, rows) = train(
                 self.detector,
                 X,
                 anomalous,
-                self._request().guarantee,
+                guarantee,
                 train_on=self.train_on,
                 share=self.calibration_size,
                 random_state=self.random_state,
@@ -296,20 +280,13 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
                 polarity=self.polarity,
                 fit_params=routed,
             )
-            self._training_rows = TrainingRows.of(take_rows(X, division.train))
+            self._training_rows = TrainingRows.of(take_rows(X, trained))
             self._trained_from = self.detector
-            self._trained_on = tuple(np.bincount(anomalous[division.train], minlength=2).tolist())
-            rows = division.calibrate
+            self._trained_on = tuple(np.bincount(anomalous[trained], minlength=2).tolist())
             members = None if members is None else members[rows]
-            return self._calibrate(
-                detector,
-                take_rows(X, rows),
-                anomalous[rows],
-                members,
-                None if members_of is None else take_rows(members_of, rows),
-                notes,
-                divided=True,
-            )
+            members_of = None if members_of is None else take_rows(members_of, rows)
+            X, anomalous = take_rows(X, rows), anomalous[rows]
+            return self._calibrate(detector, X, anomalous, members, members_of, notes, divided=True)
 
     def calibrate(
         self,
@@ -323,46 +300,27 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the detector takes them.
-        y : array-like
-            Their labels; as for `fit`.
+        X, y, groups : array-like
+            As for `fit`, which says what is refused.
         subjects : array-like, optional
             Whose row it is: several rows of one subject are not independent, and the certificate says so.
-        groups : array-like or str, optional
-            As for `fit`.
 
         Returns
         -------
         PACWrap
             This object, with another `certificate_`.
-
-        Raises
-        ------
-        InputError
-            As for `fit`.
         """
-        self._check_parameters()
-        notes = _UNLABELLED if y is None else ()
-        X, anomalous = self._labelled(X, y)
-        trained = hasattr(self, "_training_rows") and self._trained_from is self.detector
+        trained = self._training_rows is not None and self._trained_from is self.detector
+        detector = self.detector_ if trained else self.detector
         with all_or_nothing(self):
-            X, members_of = self._with_groups(X, groups, reset=True)
+            X, anomalous, members, members_of, notes = self._given(X, y, subjects, groups)
             if not trained:
-                self.__dict__.pop("_training_rows", None)
-            self._check_features(X, self.detector_ if trained else self.detector, reset=not trained)
-            members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
-            detector = self.detector_ if trained else self.detector
+                self._training_rows = None
+            self._check_features(X, detector, reset=not trained)
             return self._calibrate(detector, X, anomalous, members, members_of, notes)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return what `fit` takes for itself, and what it passes on to the detector's.
-
-        Returns
-        -------
-        MetadataRouter
-            As scikit-learn has it.
-        """
+        """Return what `fit` takes for itself, and what it passes on to the detector's."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if trainable(self.detector):
             mapping = MethodMapping().add(caller="fit", callee="fit")
@@ -392,9 +350,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         InputError
             If the detector cannot score these rows, or has changed since it was calibrated.
         """
-        X, members = self._with_groups(X, groups)
-        given = (self.decision_function(X), *(() if members is None else (members,)))
-        verdicts: NDArray[np.int8] = self.certificate_.verdicts(*given)
+        scored = self._scored(X, groups)
+        verdicts: NDArray[np.int8] = self.certificate_.verdicts(*scored)
         check_metric(int(np.count_nonzero(verdicts < 0)), verdicts.size, self.anomaly_label)
         return verdicts
 
@@ -403,9 +360,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the detector takes them.
-        groups : array-like, optional
+        X, groups : array-like
             As for `predict`.
 
         Returns
@@ -413,9 +368,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         ndarray of bool, shape (n, 2)
             Is label 0 (normal), is label 1 (anomalous) still possible?
         """
-        X, members = self._with_groups(X, groups)
-        given = (self.decision_function(X), *(() if members is None else (members,)))
-        sets: NDArray[np.bool_] = self.certificate_.prediction_sets(*given)
+        scored = self._scored(X, groups)
+        sets: NDArray[np.bool_] = self.certificate_.prediction_sets(*scored)
         return sets
 
     def decision_function(self, X: Any) -> Scores:
@@ -454,7 +408,6 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of float
-            One score per row.
         """
         return -self.decision_function(X)
 
@@ -463,17 +416,12 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the detector takes them.
-        y : array-like
-            Their labels.
-        groups : array-like, optional
-            As for `predict`.
+        X, y, groups : array-like
+            The rows, their labels, and their groups as for `predict`.
 
         Returns
         -------
         float
-            From 0 to 1.
         """
         X, y = self._indexable(X, y)
         return float(np.mean(self.predict(X, groups=groups) == as_class_mask(y, self.anomaly_label)))
@@ -493,13 +441,11 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         ----------
         path : str or path
             The file: .html, .md or .json.
-        X, y : array-like, optional
-            Rows that were neither trained nor calibrated on, and their labels.
+        X, y, groups : array-like, optional
+            Rows that were neither trained nor calibrated on, their labels, and their groups as for `predict`.
         prevalence : float or pair of floats, optional
             The share of anomalies among future points; by default that of the calibration rows. A report by
             group takes none.
-        groups : array-like, optional
-            As for `predict`: the groups of these rows.
 
         Raises
         ------
@@ -519,8 +465,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             rows, found = self._with_groups(X, groups)
             anomalous, scores = as_class_mask(y, self.anomaly_label), self.decision_function(X)
             self._refuse_calibrating(scores, anomalous)
-            training = getattr(self, "_training_rows", None)
-            warn_of_training_rows(training, self.detector_, rows, scores, held_out=True)
+            warn_of_training_rows(self._training_rows, self.detector_, rows, scores, held_out=True)
             if by_group:
                 measured = self.certificate_.evaluate(scores, anomalous, found)
             else:
@@ -560,9 +505,15 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             raise InputError("it was calibrated by group; pass the group of each row with groups=")
         return divided(X, wanted)
 
+    def _scored(self, X: Any, groups: GroupColumn | None) -> tuple[Any, ...]:
+        """Return the scores of rows, and their groups if it was calibrated by group."""
+        X, members = self._with_groups(X, groups)
+        scores = self.decision_function(X)
+        return (scores,) if members is None else (scores, members)
+
     def _scores(self, detector: Any, X: Any, *, missing: bool = False) -> Scores:
         # a detector trained here was given the labels 0 and 1, whatever the caller's are
-        label = 1 if hasattr(self, "_training_rows") else self.anomaly_label
+        label = self.anomaly_label if self._training_rows is None else 1
         scores = anomaly_scores(detector, X, self.polarity, anomaly_label=label, missing=missing)
         if scores.size != (rows := _rows(X)):
             raise InputError(
@@ -579,19 +530,13 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
                 "PACWrap requires y to be passed, but the target y is None; pass the labels of these rows, or"
                 " to fit max_fnr=None, which promises the FPR alone and takes all rows for normal"
             )
-        check_aligned("X", X, "y", y)
-        try:
-            X, y = indexable(X, y)
-        except (ValueError, TypeError) as error:
-            raise InputError(f"X and y do not fit together: {error}") from error
-        return X, y
+        return aligned(X, y)
 
     def _check_features(self, X: Any, trained: Any = None, *, reset: bool = False) -> None:
         """Compare the features with those that were seen before, or with `reset` keep their number and names.
 
-        Names are compared with those that a trained detector has seen, and else with those kept here; not
-        all detectors do so, and no function does. A detector that takes columns by name judges them itself,
-        in whatever order they come. What is not a table has no features.
+        Not all detectors compare names, and no function does. One that takes columns by name judges them
+        itself, in whatever order they come. What is not a table has no features.
         """
         if len(getattr(X, "shape", (0, 0))) < 2:
             return
@@ -605,10 +550,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             return
         if not reset and hasattr(trained, "feature_names_in_" if named else "n_features_in_"):
             return
-        try:
-            validate_data(self, X, skip_check_array=True, reset=reset)
-        except (ValueError, TypeError) as error:
-            raise InputError(str(error)) from error
+        check_features(self, X, reset=reset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -620,7 +562,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Refuse bad parameters before any time is spent on training."""
-        self._by_group()
+        GroupRequest(self._request(), self.together, self.pool)
         check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
         check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
         check_share(self.calibration_size)
@@ -635,8 +577,16 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         X, y = self._indexable(X, y)
         return X, as_class_mask(y, self.anomaly_label)
 
-    def _by_group(self) -> GroupRequest:
-        return GroupRequest(self._request(), self.together, self.pool)
+    def _given(
+        self, X: Any, y: ArrayLike | None, subjects: ArrayLike | None, groups: GroupColumn | str | None
+    ) -> tuple[Any, NDArray[np.bool_], Indices | None, Any, tuple[str, ...]]:
+        """Return the rows to certify with, which are anomalous, their subjects and groups, and notes."""
+        self._check_parameters()
+        notes = _UNLABELLED if y is None else ()
+        X, anomalous = self._labelled(X, y)
+        X, members_of = self._with_groups(X, groups, reset=True)
+        members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
+        return X, anomalous, members, members_of, notes
 
     def _request(self) -> Request:
         rates = self.max_fpr, self.max_fnr, self.delta_fpr, self.delta_fnr
@@ -659,22 +609,30 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         scores = score(X)
         witness, sizes = check_batches(detector, score, X, scores, self.score_tolerance)
         notes += sizes
-        if divided:
+        if divided and self._training_rows is not None:
             notes += repeated_rows(self._training_rows, X)
         else:
-            warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
-        asked, text = self._by_group(), None if subjects is None else several_rows(anomalous, subjects)
+            warn_of_training_rows(self._training_rows, detector, X, scores)
+        request, text = self._request(), None if subjects is None else several_rows(anomalous, subjects)
         if text:
-            asked = replace(asked, request=asked.request.fixed)
-        certificate = certified(scores, anomalous, groups, asked)
+            request = request.fixed
+        certificate: Certificate | GroupCertificate
+        if groups is None:
+            certificate = calibrate(scores[~anomalous], scores[anomalous], request)
+        else:
+            certificate = calibrate_groups(
+                scores, anomalous, groups, request, together=self.together, pool=self.pool
+            )
         if text:
-            rooms = asked.request.guarantee.rooms
-            certificate = replace(certificate, assumptions=assumed(OF_SUBJECTS, **rooms))
+            certificate = replace(certificate, assumptions=assumed(OF_SUBJECTS, **request.guarantee.rooms))
             warnings.warn(text, DependenceWarning, stacklevel=3)
-        rows = self._trained_on if hasattr(self, "_training_rows") else None
-        certificate = certificate.with_provenance(
-            detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max(), notes=notes
+        self.certificate_ = certificate.with_provenance(
+            detector=lineage(detector),
+            trained=None if self._training_rows is None else self._trained_on,
+            lowest=scores.min(),
+            highest=scores.max(),
+            notes=notes,
         )
-        self.detector_, self.certificate_, self._witness = detector, certificate, witness
+        self.detector_, self._witness = detector, witness
         self._calibrated_with = scores, anomalous, groups  # for `report`
         return self

@@ -106,21 +106,16 @@ def estimate_weights(
             f" and {sizes[1]:,}"
         )
     tables = np.asarray(calibration), np.asarray(new)
-    shapes = [table.shape[1:] for table in tables]
-    if shapes[0] != shapes[1] or not shapes[0]:
+    if tables[0].shape[1:] != tables[1].shape[1:] or tables[0].ndim < 2:
         raise InputError(
             "calibration and new must be tables with the same features, got the shapes"
             f" {tables[0].shape} and {tables[1].shape}; pass the same columns of both"
         )
-    rows = np.concatenate(tables)
-    source = np.repeat((0, 1), sizes)
-    model = (
-        make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        if classifier is None
-        else classifier
-    )
+    rows, source = np.concatenate(tables), np.repeat((0, 1), sizes)
+    if classifier is None:
+        classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=check_count("seed", seed))
-    chances = cross_val_predict(model, rows, source, cv=folds, method="predict_proba")[: sizes[0], 1]
+    chances = cross_val_predict(classifier, rows, source, cv=folds, method="predict_proba")[: sizes[0], 1]
     with np.errstate(divide="ignore"):
         ratios = chances / (1.0 - chances) * (sizes[0] / sizes[1])
     return EstimatedWeights(np.minimum(ratios, limit), limit, int(np.count_nonzero(ratios > limit)))

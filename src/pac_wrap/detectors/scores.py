@@ -8,15 +8,15 @@ from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier, is_outlier_detector
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier, is_outlier_detector
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pac_wrap.base.arguments import Scores, as_scores, check_choice
+from pac_wrap.base.arguments import Scores, as_scores, check_aligned, check_choice
 from pac_wrap.base.text import listed, quoted
 from pac_wrap.errors import DetectorError, InputError, PACWrapError
 
@@ -61,7 +61,6 @@ def anomaly_scores(
     Returns
     -------
     ndarray of float
-        The scores.
 
     Raises
     ------
@@ -81,6 +80,7 @@ def anomaly_scores(
     """
     check_choice("polarity", polarity, ("auto", "higher", "lower"))
     raw, flip = _scorer(detector, anomaly_label, known=polarity != "auto")
+    name = detector_name(detector)
     try:
         if _is_a(detector, "pyod."):
             check_is_fitted(detector, "decision_scores_")
@@ -88,27 +88,23 @@ def anomaly_scores(
             values = raw(X)
     except NotFittedError as error:
         raise UnfittedError(
-            f"the detector {detector_name(detector)} is not fitted; fit it first, or call PACWrap.fit(X, y)"
+            f"the detector {name} is not fitted; fit it first, or call PACWrap.fit(X, y)"
         ) from error
     except ValueError as error:
-        raise InputError(
-            f"the detector {detector_name(detector)} cannot score these rows: {error}"
-        ) from error
+        raise InputError(f"the detector {name} cannot score these rows: {error}") from error
     except NotImplementedError as error:
         raise DetectorError(
-            f"the detector {detector_name(detector)} scores only the rows it was trained on: {error};"
+            f"the detector {name} scores only the rows it was trained on: {error};"
             " use one that scores new rows"
         ) from error
-    scores = as_scores(values, f"the scores of {detector_name(detector)}", missing=missing)
-    if polarity != "auto":
-        flip = polarity == "lower"
-    return -scores if flip else scores
+    scores = as_scores(values, f"the scores of {name}", missing=missing)
+    return -scores if (flip if polarity == "auto" else polarity == "lower") else scores
 
 
 @contextmanager
 def _named(detector: Any, X: Any) -> Iterator[None]:
     """Keep LocalOutlierFactor from warning that a data frame has no names: it drops them itself."""
-    if not (hasattr(X, "columns") and hasattr(_core(detector), "novelty")):
+    if not (hasattr(X, "columns") and hasattr(core_of(detector, trained=False), "novelty")):
         yield
         return
     with warnings.catch_warnings():
@@ -118,20 +114,17 @@ def _named(detector: Any, X: Any) -> Iterator[None]:
 
 def takes_by_name(detector: Any) -> bool:
     """Return whether a detector begins with a ColumnTransformer, which finds columns by their names."""
-    while not isinstance(detector, ColumnTransformer):
-        if hasattr(detector, "steps"):
-            detector = detector.steps[0][1]
-        elif (inner := handed_on(detector)) is not None:
-            detector = inner
-        else:
-            return False
-    return True
+    while detector is not None and not isinstance(detector, ColumnTransformer):
+        detector = detector.steps[0][1] if hasattr(detector, "steps") else handed_on(detector)
+    return detector is not None
 
 
 def takes_labels(detector: Any) -> bool:
     """Return whether a detector is trained with labels: a classifier, or one whose `fit` demands y."""
-    if (inner := _handed_labels(detector)) is not None:
-        return takes_labels(inner)
+    if hasattr(detector, "steps"):
+        return takes_labels(detector.steps[-1][1])
+    if is_search(detector):
+        return takes_labels(detector.estimator)
     if is_estimator(detector) and (is_classifier(detector) or get_tags(detector).target_tags.required):
         return True
     parameter = signature(detector.fit).parameters.get("y")
@@ -143,13 +136,6 @@ def is_search(detector: Any) -> bool:
     return is_estimator(detector) and all(
         hasattr(detector, name) for name in ("estimator", "scoring", "cv", "refit")
     )
-
-
-def _handed_labels(detector: Any) -> Any:
-    """Return what a pipeline or a search passes y on to; None for others."""
-    if hasattr(detector, "steps"):
-        return detector.steps[-1][1]
-    return detector.estimator if is_search(detector) else None
 
 
 def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
@@ -182,7 +168,9 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
         )
     if _is_a(detector, "torch.nn"):
         return _torch_scores(detector), False
-    if any(_is_a(_core(detector), package) for package in ("pyod.", "pac_wrap_paper.detectors.")):
+    if any(
+        _is_a(core_of(detector, trained=False), package) for package in ("pyod.", "pac_wrap_paper.detectors.")
+    ):
         return _method(detector, "decision_function"), False
     if is_estimator(detector):
         if is_classifier(detector):
@@ -207,7 +195,7 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
             return method
     remedy = (
         "fit LocalOutlierFactor with novelty=True"
-        if hasattr(_core(detector), "novelty")
+        if hasattr(core_of(detector, trained=False), "novelty")
         else "pass a function that returns one score per row instead"
     )
     raise DetectorError(
@@ -242,9 +230,8 @@ def _torch_scores(module: Any) -> Callable[[Any], Any]:
         example = next(module.parameters(), torch.empty(0))
         dtype = example.dtype if example.is_floating_point() else torch.get_default_dtype()
         rows = X if isinstance(X, torch.Tensor) else torch.tensor(np.asarray(X), dtype=dtype)
-        with (
-            _MODE_LOCK
-        ):  # evaluation mode belongs to the whole module, so two threads may not switch it at once
+        # evaluation mode belongs to the whole module, so two threads may not switch it at once
+        with _MODE_LOCK:
             modes = [(part, part.training) for part in module.modules()]
             module.eval()
             try:
@@ -263,18 +250,7 @@ def is_density(detector: Any) -> bool:
     """Return whether a detector estimates a density, which is low for anomalies."""
     # KernelDensity does not carry the tag of a density estimator
     tagged = get_tags(detector).estimator_type == "density_estimator"
-    return tagged or type(_core(detector)).__name__ == "KernelDensity"
-
-
-def _core(detector: Any) -> Any:
-    """Return what gives the scores inside pipelines, searches and frozen estimators."""
-    while True:
-        if hasattr(detector, "steps"):
-            detector = detector.steps[-1][1]
-        elif getattr(detector, "estimator", None) is not None:
-            detector = detector.estimator
-        else:
-            return detector
+    return tagged or type(core_of(detector, trained=False)).__name__ == "KernelDensity"
 
 
 def _is_a(detector: Any, package: str) -> bool:
@@ -286,21 +262,25 @@ def detector_name(detector: Any) -> str:
     """Return what a message calls a detector: the name of the function, or of the class, or the text."""
     if isinstance(detector, str):
         return quoted(detector)
-    return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__
+    name: str = getattr(detector, "__name__", type(detector).__name__)
+    return name
 
 
-def handed_on(detector: Any) -> Any:
-    """Return what a pipeline, a search that is done or a frozen estimator asks in turn; None for others."""
+def handed_on(detector: Any, *, trained: bool = True) -> Any:
+    """Return what a pipeline, a search or a frozen estimator asks in turn, None for others.
+
+    What is not `trained` may be any estimator with another inside it.
+    """
     if hasattr(detector, "steps"):
         return detector.steps[-1][1]
-    if isinstance(detector, FrozenEstimator):
-        return detector.estimator
+    if isinstance(detector, FrozenEstimator) or not trained:
+        return getattr(detector, "estimator", None)
     return getattr(detector, "best_estimator_", None)
 
 
-def core_of(detector: Any) -> Any:
-    """Return what gives the scores inside fitted pipelines, searches and frozen estimators."""
-    while (inner := handed_on(detector)) is not None:
+def core_of(detector: Any, *, trained: bool = True) -> Any:
+    """Return what gives the scores inside pipelines, searches and frozen estimators."""
+    while (inner := handed_on(detector, trained=trained)) is not None:
         detector = inner
     return detector
 
@@ -343,29 +323,40 @@ def collected(X: Any) -> Any:
     return X.collect() if lazy else X.to_pandas() if arrow else X
 
 
+def aligned(X: Any, y: ArrayLike) -> tuple[Any, Any]:
+    """Return rows and labels that can be indexed, or refuse those that do not fit together."""
+    check_aligned("X", X, "y", y)
+    try:
+        rows, labels = indexable(X, y)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"X and y do not fit together: {error}") from error
+    return rows, labels
+
+
+def check_features(wrapper: BaseEstimator, X: Any, *, reset: bool) -> None:
+    """Compare the number and names of features with those a wrapper has seen, or with `reset` keep them."""
+    try:
+        validate_data(wrapper, X, skip_check_array=True, reset=reset)
+    except (ValueError, TypeError) as error:
+        raise InputError(str(error)) from error
+
+
 def names_of(X: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame; None if there are none, or some are no texts."""
+    """Return the names of the columns of a data frame, None if there are none, or some are no texts."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def check_names(seen: list[str], X: Any) -> None:
-    """Refuse a data frame whose columns are not those that were seen, in the same order.
-
-    >>> import pandas as pd
-    >>> check_names(["a", "b"], pd.DataFrame({"b": [1], "a": [2]}))
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.InputError: the feature names should match those that were passed during fit, but X has \
-them in another order; pass its columns in the order a, b
-    """
+    """Refuse a data frame whose columns are not those that were seen, in the same order."""
     names = names_of(X)
     if names is None or names == seen:
         return
-    lost, new = (
-        [one for one in ones if one not in others] for ones, others in ((seen, names), (names, seen))
-    )
-    wrong = [f"{verb} {listed(ones)}" for verb, ones in (("lacks", lost), ("adds", new)) if ones]
+    apart = {
+        "lacks": [one for one in seen if one not in names],
+        "adds": [one for one in names if one not in seen],
+    }
+    wrong = [f"{verb} {listed(ones)}" for verb, ones in apart.items() if ones]
     raise InputError(
         "the feature names should match those that were passed during fit, but X"
         f" {' and '.join(wrong) or 'has them in another order'}; pass its columns in the order {listed(seen)}"

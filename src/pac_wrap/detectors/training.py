@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from math import floor
@@ -51,24 +50,13 @@ def check_share(value: Any) -> None:
 
 
 def calibrating(n: int, share: Share, promise: Promise | None) -> int:
-    """Return how many of n rows of a class calibrate.
-
-    "auto" is half of them; where half cannot certify the promise, it is the least number that can, as long
-    as that is at most nine tenths: a tenth of the class has to train. Where even that is too few, half.
-    """
+    """Return how many of n rows of a class calibrate; "auto" is half, or the least number that certifies."""
     if share != "auto":
         return round(share * n)
     half = round(_HALF * n)
     needed = half if promise is None else half + promise.budget(half).missing
+    # where even that is too few, half: a tenth of the class has to train
     return needed if needed <= floor(_MOST * n) else half
-
-
-@dataclass(frozen=True)
-class Division:
-    """Which rows train a detector, and which calibrate it."""
-
-    train: Indices
-    calibrate: Indices
 
 
 def divide(
@@ -79,7 +67,7 @@ def divide(
     *,
     keep_anomalies: bool,
     subjects: Indices | None = None,
-) -> Division:
+) -> tuple[Indices, Indices]:
     """Return the rows to train on and those to calibrate on, `share` of each class.
 
     With `keep_anomalies` every anomaly calibrates: a detector trained on normal rows has no use for them.
@@ -109,10 +97,10 @@ def divide(
             f"{'' if subjects is None else f', of {np.unique(subjects).size} subjects'};"
             f" add {'rows' if subjects is None else 'subjects'} or change calibration_size"
         )
-    return Division(train, held_out)
+    return train, held_out
 
 
-def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState) -> Division:
+def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState) -> tuple[Indices, Indices]:
     """Return the rows to train on and those to calibrate on, `share` of each of many classes."""
     places = np.unique(y, return_inverse=True)[1]
     classes = [np.flatnonzero(places == place) for place in range(places.max(initial=-1) + 1)]
@@ -123,7 +111,7 @@ def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState)
             f"fit needs rows to train on and rows to calibrate on, got n_samples = {y.size}; add rows or"
             " change calibration_size"
         )
-    return Division(train, held_out)
+    return train, held_out
 
 
 def _drawn(rows: Indices, size: int, random: np.random.RandomState) -> tuple[Indices, Indices]:
@@ -172,12 +160,7 @@ def as_subjects(subjects: ArrayLike, X: Any, rows: int) -> Indices:
 
 
 def several_rows(anomalous: Mask, subjects: Indices) -> str | None:
-    """Return the sentence that warns of several calibration rows of one subject; None if there are none.
-
-    >>> print(several_rows(np.array([False, False, True]), np.array([0, 0, 1])))
-    2 normal calibration rows are of 1 subject and depend on each other, so the stated confidence is too \
-high; calibrate on one row of each subject, drawn at random
-    """
+    """Return the sentence that warns of several calibration rows of one subject; None if there are none."""
     found = []
     for name, mask in (("normal", ~anomalous), ("anomalous", anomalous)):
         rows, known = np.count_nonzero(mask), np.unique(subjects[mask]).size
@@ -203,8 +186,8 @@ def train(
     subjects: Indices | None,
     polarity: Polarity,
     fit_params: dict[str, Any],
-) -> tuple[Any, Division]:
-    """Return an untrained copy of the detector, trained on some of the rows, and which those are.
+) -> tuple[Any, tuple[Indices, Indices]]:
+    """Return a copy of the detector, trained on some of the rows, and which train and which are left.
 
     A search over detectors is given labels, and some of the anomalies, to choose by.
     """
@@ -214,7 +197,7 @@ def train(
     random = check_random_state(random_state)
     keep_anomalies = only_normal and not ranks
     division = divide(anomalous, share, guarantee, random, keep_anomalies=keep_anomalies, subjects=subjects)
-    copy, rows = untrained(detector, None if random_state is None else random), division.train
+    rows, copy = division[0], untrained(detector, None if random_state is None else random)
     known, features = anomalous[rows], take_rows(X, rows)
     if ranks:
         _prepare(copy, features, known, polarity, only_normal)
@@ -299,11 +282,7 @@ def _ranking(
 
 
 def passed_on(wrapper: Any, detector: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-    """Return what of the parameters of a wrapper's `fit` the `fit` of its detector is given.
-
-    With scikit-learn's metadata routing that is what it has requested; else all, and what it does not take is
-    refused.
-    """
+    """Return the parameters of a wrapper's `fit` that its detector's `fit` takes, or has requested."""
     if not fit_params:
         return {}
     if not trainable(detector):
