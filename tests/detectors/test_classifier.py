@@ -41,13 +41,13 @@ def test_it_certifies_the_scores_of_its_classifier(classifier: BaseEstimator) ->
 
 def test_fit_trains_on_one_part_and_calibrates_on_the_other() -> None:
     wrap = PACClassifier(LogisticRegression(), random_state=0, calibration_size=0.4).fit(X, Y)
-    assert [part.n for part in wrap.certificate_.parts] == [200, 200, 200]
+    assert [one.n for one in wrap.certificate_.clauses] == [200, 200, 200]
     assert wrap.classes_.tolist() == NAMES.tolist()
     assert set(wrap.predict(X)) <= {-2, -1, 0, 1, 2}
     again = PACClassifier(LogisticRegression(), random_state=0, calibration_size=0.4).fit(X, Y)
     assert again.certificate_ == wrap.certificate_
     frozen = PACClassifier(FrozenEstimator(wrap.classifier_)).fit(X[REST], Y[REST])
-    assert [part.n for part in frozen.certificate_.parts] == [250, 250, 250]
+    assert [one.n for one in frozen.certificate_.clauses] == [250, 250, 250]
     with pytest.warns(OverlapWarning, match="also in the training data"):
         wrap.calibrate(X, Y)
 

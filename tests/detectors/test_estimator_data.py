@@ -42,8 +42,8 @@ def most_errors(n: int, budget: int, held_out: int) -> int:
 
 def check(wrap: PACWrap, metrics: Metrics) -> None:
     for evidence, rate, caught in (
-        (wrap.certificate_.normal, metrics.fpr, 2),
-        (wrap.certificate_.anomalous, metrics.fnr, 6),
+        (wrap.certificate_.fpr, metrics.fpr, 2),
+        (wrap.certificate_.fnr, metrics.fnr, 6),
     ):
         assert evidence.budget is not None
         assert evidence.budget.errors is not None
