@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import log
 from threading import RLock
@@ -31,7 +31,7 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts
-from pac_wrap.method.monitoring.alarm import Alarm, Counts, Points, Told, Watch, about, watches_of
+from pac_wrap.method.monitoring.alarm import Alarm, Counts, Points, Watch, watches_of
 from pac_wrap.method.rule import Verdict
 from pac_wrap.version import __version__
 
@@ -53,11 +53,7 @@ KINDS_APART: Final = (
 
 
 class Batch(NamedTuple):
-    """The rows of a batch, and the places of those that count.
-
-    `points` are the rows that are not known to lack a score, `labelled` those of them that have a label, and
-    `scores` the scores of all points, None if no scores were given.
-    """
+    """The verdicts of a batch, the places of its points and of the labelled ones, and the points' scores."""
 
     verdicts: NDArray[np.int8]
     points: Counts
@@ -136,13 +132,18 @@ def _is_missing(value: Any) -> bool:
 class Member:
     """Whatever is watched by itself: a group, a pool, or all rows where a certificate has no groups.
 
-    Rows are counted within it, and `unscored` of them had no score; `place` is its number among the groups.
-
-    >>> from pac_wrap import Monitor, calibrate
-    >>> monitor = Monitor(calibrate(range(1000), range(2000, 3000)))
-    >>> _ = monitor.update([0, 0, 1], [0, 0, 1])
-    >>> monitor.members[()].rows
-    3
+    Attributes
+    ----------
+    place : int
+        Its number among the groups.
+    watches : tuple of Watch
+        The limits that are watched.
+    rows, unscored : int
+        How many rows came, and how many of them without a score.
+    step : int
+        How many rows lie between two kept parts of the past.
+    alarms : tuple of Alarm
+        Its alarms.
     """
 
     place: int
@@ -162,20 +163,19 @@ class Member:
         """The rows at which the wealth of each watch was kept, `Watch.past`: at most 256, in equal steps."""
         return tuple(range(self.step, self.rows + 1, self.step))
 
-    def fed(self, batch: Batch, told: Told) -> "Member":
+    def fed(self, batch: Batch, id: str | None, *, late: bool, together: bool) -> "Member":
         """Return the member after more rows."""
         rows, step, watches = self.rows + batch.verdicts.size, self.step, self.watches
         while rows // step > MOST_PARTS:
             step, watches = 2 * step, tuple(watch.thinned() for watch in watches)
         marks = np.arange(step - self.rows % step, batch.verdicts.size + 1, step, dtype=np.int64)
         alarmed = {alarm.watch for alarm in self.alarms}
-        fed, alarms = [], list(self.alarms)
+        fed, alarms, span = [], list(self.alarms), (self.rows, rows)
         for watch in watches:
-            points = _points(watch, batch, told.late)
-            watching = watch.name not in alarmed
-            after, alarm = watch.fed(points, (self.rows, rows), marks, watching=watching, batch=told)
+            points, watching = _points(watch, batch, late), watch.name not in alarmed
+            after, alarm = watch.fed(points, span, marks, watching=watching, together=together)
             fed.append(after)
-            alarms += [] if alarm is None else [alarm]
+            alarms += [] if alarm is None else [replace(alarm, id=id)]
         unscored = self.unscored + batch.verdicts.size - batch.points.size
         ordered = tuple(sorted(alarms, key=lambda alarm: alarm.row))
         return Member(self.place, tuple(fed), rows, unscored, step, ordered)
@@ -202,7 +202,7 @@ class Member:
 
 
 def _kind(watch: Watch) -> tuple[object, ...]:
-    """Return what never changes in a watch."""
+    """Return the facts of a watch that never change."""
     sizes = len(watch.cells), len(watch.gains), len(watch.best), len(watch.began)
     return watch.name, watch.alpha, watch.delta, watch.ceiling, sizes
 
@@ -215,17 +215,14 @@ def _points(watch: Watch, batch: Batch, late: bool) -> Points:
         return places, (batch.verdicts[places] == error).astype(np.int64)
     if late:
         return _NONE, _NONE
-    if watch.hull is not None:
-        return (_NONE, _NONE) if batch.scores is None else (batch.points, watch.hull.cells(batch.scores))
+    if (hull := watch.limit.hull) is not None:
+        return (_NONE, _NONE) if batch.scores is None else (batch.points, hull.cells(batch.scores))
     return batch.points, (batch.verdicts[batch.points] == Verdict.ABSTAIN).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorState:
-    """Everything that a monitor has to remember; `certificate` and `curve` are their checksums.
-
-    Rows of groups never seen, and of groups that are promised nothing, belong to no member.
-    """
+    """Everything that a monitor has to remember; `certificate` and `curve` are their checksums."""
 
     certificate: str
     alpha: float
@@ -242,10 +239,7 @@ class MonitorState:
 def ids_after(
     ids: tuple[str, ...], name: str | None, late: bool, more: bool, batches: int
 ) -> tuple[str, ...]:
-    """Return the ids of batches after one more, or after more of the last; one fed before is refused.
-
-    The late labels of a batch have its name too, once.
-    """
+    """Return the ids of batches after one more, or after more of the last; one fed before is refused."""
     if name is not None and (not isinstance(name, str) or not 0 < len(name) <= LONGEST):
         raise InputError(f"id must be a text of 1 to {LONGEST} characters, got {quoted(name)}")
     digest = None if name is None else id_digest(name, late)
@@ -264,11 +258,7 @@ def ids_after(
 
 
 def id_digest(name: str, late: bool = False) -> str:
-    """Return what is kept of the id of a batch, or of its late labels: 64 bits.
-
-    >>> id_digest("2026-11-17")
-    '749763b3c8999e0b'
-    """
+    """Return the 64 bits that are kept of the id of a batch, or of that of its late labels."""
     return sha256(name.encode("utf-8", "surrogatepass") + b"\xff" * late).hexdigest()[:16]
 
 
@@ -276,22 +266,20 @@ class Monitor:
     """Watches whether a certificate still keeps its promises, in batches of any size, forever.
 
     Each promise is watched by bets on a rate above its ceiling, whose wealth reaches 1/alpha with probability
-    alpha at most, ever, as long as the ceiling is kept: eq. (84). So one may look after every row, and an
-    alarm is no accident of looking often. Promises need labels. Without labels, undecided points are watched
-    where the certificate bounds them and, with a curve, all scores. All watches share `alpha` equally, so it
-    bounds the chance that any of them ever raises a false alarm: eq. (129). The chance that the certificate
-    or the curve was wrong from the start comes on top: `Watch.delta`.
+    alpha at most, ever, as long as the ceiling is kept: eq. (84). So one may look after every row. Promises
+    need labels. Without labels, undecided points are watched where the certificate bounds them and, with a
+    curve, all scores. All watches share `alpha` equally: eq. (129). The chance that the certificate or the
+    curve was wrong from the start comes on top: `Watch.delta`.
 
     Neither which rows get a label nor the order in which labels arrive may depend on scores or verdicts.
     Where the order may, feed whole batches with `together`. Otherwise, how rows are cut into batches changes
     nothing. With room for wrong labels, new ones are assumed to be wrong in no larger shares, which change
     with the prevalence. Rows without a score count nowhere. Several threads may feed one monitor.
 
-    The groups of a `GroupCertificate` are watched each by itself, under one alpha that they share equally.
-    Groups with too few labels that follow the rule of a pool are watched together, since the promise of the
-    pool is about their mixture: their rows must come mixed, as often as at calibration, not sorted by group.
-    A group with too few labels of one class is watched for the promise about the other class. Groups that are
-    promised nothing, and groups never seen, are not watched; `unpromised` and `unseen` count their rows.
+    The groups of a `GroupCertificate` are watched each by itself, and share alpha equally. Groups that follow
+    the rule of a pool are watched together: their rows must come mixed, as often as at calibration. Groups
+    that are promised nothing, and groups never seen, are not watched; `unpromised` and `unseen` count their
+    rows.
 
     Parameters
     ----------
@@ -352,6 +340,7 @@ class Monitor:
         self._ids: tuple[str, ...] = ()
         self._digests: tuple[str, str | None] | None = None
         self.rows = self.batches = self.unseen = self.unpromised = 0
+        self._table = None if isinstance(certificate, Certificate) else certificate
         if isinstance(certificate, Certificate):
             self._watchers, self.size = np.zeros(1, dtype=np.int64), 1
             self._members[0] = self._fresh(0)
@@ -387,7 +376,7 @@ class Monitor:
     def alarms(self) -> tuple[Alarm, ...]:
         """All alarms, the first of each watch, in the order in which they came to each group."""
         alarmed = sorted((place, one.alarms) for place, one in self._members.items() if one.alarms)
-        return tuple(about(self._groups(place), alarm) for place, alarms in alarmed for alarm in alarms)
+        return tuple(alarm.of(self._groups(place)) for place, alarms in alarmed for alarm in alarms)
 
     @property
     def watches(self) -> tuple[Watch, ...]:
@@ -479,7 +468,6 @@ class Monitor:
             unseen = int(np.count_nonzero(places == NEVER))
             unpromised = int(np.count_nonzero(watchers == NEVER)) - unseen
             parts = [part for part in batch.divided(watchers) if part[0] != NEVER]
-        told = Told(id, late, together)
         with self._turn:
             ids = ids_after(self._ids, id, late, more, self.batches)
             if more and together:
@@ -489,7 +477,8 @@ class Monitor:
             # what is held is replaced, never changed, so a copy goes its own way
             members = dict(self._members)
             for place, own in parts:
-                members[place] = (members.get(place) or self._fresh(place)).fed(own, told)
+                member = members.get(place) or self._fresh(place)
+                members[place] = member.fed(own, id, late=late, together=together)
             self._members, self._ids = members, ids
             self.rows, self.batches = self.rows + rows, self.batches + (not more)
             self.unseen, self.unpromised = self.unseen + unseen, self.unpromised + unpromised
@@ -694,7 +683,7 @@ class Monitor:
             fresh = self._fresh(member.place)
             yield from member.problems(fresh)
             for watch, new in zip(member.watches, fresh.watches, strict=True):
-                watch.on(new.bets, new.hull, new.noisy)
+                watch.on(new.limit)
         if sum(member.rows for member in state.members) + state.unseen + state.unpromised != state.rows:
             yield "the rows of its groups are not its rows"
         if len(state.ids) > min(MOST_IDS, state.batches):
