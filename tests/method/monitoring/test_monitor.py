@@ -178,14 +178,13 @@ def test_certificates_of_another_kind_are_refused_with_what_to_do() -> None:
     kinds = calibrate(range(1000), {"a": range(2000, 3000), "b": range(2500, 3500)})
     groups = calibrate_groups([*range(100), *range(200, 300)], [0] * 100 + [1] * 100, ["a"] * 200)
     refusals: list[tuple[Any, str]] = [
-        (lambda: Monitor(kinds), "KindCertificate; a monitor cannot tell kinds apart"),  # type: ignore[arg-type]
-        (lambda: VerdictStream(kinds, []), "KindCertificate; pass its rule: certificate.rule"),  # type: ignore[arg-type]
+        (lambda: Monitor(kinds), "certificate must be without kinds; a monitor cannot tell kinds apart"),
         (lambda: VerdictStream(groups, []), "GroupCertificate; call its verdicts for each batch"),  # type: ignore[arg-type]
     ]
     for refused, remedy in refusals:
         with pytest.raises(InputError, match=remedy):
             refused()
-    assert VerdictStream(kinds.rule, [[0.0]]) is not None
+    assert VerdictStream(kinds, [[0.0]]) is not None
 
 
 def test_an_alarm_says_which_since_when_and_how_strong() -> None:

@@ -336,21 +336,21 @@ class Monitor:
         self._turn = RLock()
         self.certificate, self._curve, self._anomaly_label = certificate, curve, anomaly_label
         self.alpha = check_rate("alpha", alpha)
-        self._members: dict[int, Member] = {}
         self._ids: tuple[str, ...] = ()
         self._digests: tuple[str, str | None] | None = None
         self.rows = self.batches = self.unseen = self.unpromised = 0
-        self._table = None if isinstance(certificate, Certificate) else certificate
-        if isinstance(certificate, Certificate):
+        self._members: dict[int, Member] = {}
+        self._table = certificate if isinstance(certificate, GroupCertificate) else None
+        if self._table is None:
             self._watchers, self.size = np.zeros(1, dtype=np.int64), 1
             self._members[0] = self._fresh(0)
             return
         if curve is not None:
             raise InputError("a curve is for a certificate without groups; leave it out")
         # the place of whoever watches each group, and last of one never seen; the pool is behind all groups
-        pooled, count = certificate.pooled, len(certificate.groups)
+        pooled, count = self._table.pooled, len(self._table.groups)
         watched = np.where(pooled, count, np.arange(count))
-        self._watchers = np.append(np.where(certificate.columns.watchable | pooled, watched, NEVER), NEVER)
+        self._watchers = np.append(np.where(self._table.columns.watchable | pooled, watched, NEVER), NEVER)
         self.size = int(np.unique(self._watchers[self._watchers >= 0]).size)
         if not self.size:
             raise InputError("no group is promised anything, so nothing can be watched; label more points")
@@ -407,7 +407,7 @@ class Monitor:
             Their names, "FPR" or "FNR".
         """
         one = self.certificate
-        asked = one.guarantee if isinstance(one, Certificate) else one.asked
+        asked = one.asked if isinstance(one, GroupCertificate) else one.guarantee
         watched = {watch.name for watch in member.watches}
         return tuple(name for name in dict.fromkeys(p.name for p in asked.promises) if name not in watched)
 
@@ -434,8 +434,7 @@ class Monitor:
         groups : array-like, optional
             The group of each row, where the certificate has groups.
         scores : array-like of float, optional
-            The score of each row; NaN where there is none, and then the row counts nowhere. A monitor with a
-            curve needs them.
+            The score of each row; NaN where there is none. A monitor with a curve needs them.
         id : str, optional
             The name of the batch. One of the last 1,000 names is refused if it comes again, but once as that
             of late labels.
@@ -521,7 +520,7 @@ class Monitor:
             return self.resumed(file.read(self._most_bytes + 1))
 
     def resumed(self, text: str | bytes) -> Self:
-        """Go on from what `to_json` gave, as if there had been no interruption.
+        """Go on from the text that `to_json` gave, as if there had been no interruption.
 
         Parameters
         ----------
@@ -576,18 +575,6 @@ class Monitor:
         ------
         OutputError
             If another process holds the file, or it cannot be written.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pac_wrap import Monitor, calibrate
-        >>> certificate = calibrate(range(1000), range(2000, 3000))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     for night in ("Monday", "Tuesday"):
-        ...         with Monitor(certificate).on(f"{folder}/watch.json") as monitor:
-        ...             _ = monitor.update([0, 0, 1], [0, 0, 1], id=night)
-        >>> monitor.rows
-        6
         """
         with held(path):
             if os.path.exists(path):
@@ -601,7 +588,7 @@ class Monitor:
 
     def __str__(self) -> str:
         head = f"{self.rows:,} rows in {self.batches:,} batches"
-        if isinstance(self.certificate, Certificate):
+        if self._table is None:
             member = self._members[0]
             head += f", {self.unscored:,} of them without a score" if self.unscored else ""
             lines = [*map(str, member.watches)]
@@ -632,31 +619,31 @@ class Monitor:
 
     def _places(self, verdicts: ArrayLike, groups: ArrayLike | None) -> Counts | None:
         """Return the place of the group of each row, None where the certificate has no groups."""
-        if isinstance(self.certificate, Certificate):
+        if self._table is None:
             if groups is not None:
                 raise InputError("the certificate that is watched has no groups; leave groups out")
             return None
         if groups is None:
             raise InputError("the certificate that is watched has groups; give that of each row as groups")
         check_aligned("verdicts", verdicts, "groups", groups)
-        return self.certificate.lookup.places(groups)
+        return self._table.lookup.places(groups)
 
     def _fresh(self, place: int) -> Member:
         """Return whoever watches a group, or all, before any row."""
-        one, curve, alpha = self.certificate, self._curve, self.alpha / self.size
+        one = self.certificate
         if isinstance(one, GroupCertificate):
             promised = one.pool if place == len(one.groups) else None
             one = promised or one.certificates[one.groups[place]]
-        return Member(place, watches_of(one, curve, alpha))
+        return Member(place, watches_of(one, self._curve, self.alpha / self.size))
 
     def _groups(self, place: int) -> tuple[Group, ...]:
         """Return the groups that are watched together."""
-        if isinstance(self.certificate, Certificate):
+        if self._table is None:
             return ()
-        groups = self.certificate.groups
+        groups = self._table.groups
         if place < len(groups):
             return (groups[place],)
-        return tuple(groups[one] for one in np.flatnonzero(self.certificate.pooled).tolist())
+        return tuple(groups[one] for one in np.flatnonzero(self._table.pooled).tolist())
 
     def _state(self) -> MonitorState:
         if self._digests is None:
@@ -669,8 +656,7 @@ class Monitor:
 
     def _problems(self, state: MonitorState) -> Iterator[str]:
         """Yield what does not fit together in a state; its watches get their bets."""
-        places = [member.place for member in state.members]
-        lone = isinstance(self.certificate, Certificate)
+        places, lone = [member.place for member in state.members], self._table is None
         if len(set(places)) < len(places) or not set(places) <= set(self._watchers.tolist()) - {NEVER}:
             yield "it watches groups that nothing is promised of"
             return

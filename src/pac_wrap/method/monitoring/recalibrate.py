@@ -32,9 +32,9 @@ def recalibrate(
 ) -> Certificate:
     """Return a certificate for the same ceilings from new points, which names the one that it follows.
 
-    A threshold that was read off a curve stays, and its ceilings are what the new points bound there. It is
-    for after an alarm, or for a routine. Take points that came after the alarm: those that raised it
-    were chosen by their errors. A window, or all points, is right if it was chosen without looking at scores.
+    A threshold that was read off a curve stays, and its ceilings are what the new points bound there. After
+    an alarm take points that came later: those that raised it were chosen by their errors. A window, or all
+    points, is right if it was chosen without looking at scores.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def recalibrate(
 
 
 def successor(certificate: Certificate, ledger: bool) -> tuple[Guarantee, Lineage]:
-    """Return what the certificate after this one is asked for, and its place."""
+    """Return the guarantee that the certificate after this one is asked for, and its place."""
     overlap = certificate.overlap
     if not overlap.proved:
         raise InputError(
@@ -101,22 +101,17 @@ def successor(certificate: Certificate, ledger: bool) -> tuple[Guarantee, Lineag
             f"{overlap} may certify more than its share of delta, so certificates that follow each other"
             " cannot share one; give each its own, with ledger=False or --own-delta"
         )
-    asked, place = certificate.guarantee, _next_place(certificate, ledger)
-    deltas = place.delta(place.delta_fpr), place.delta(place.delta_fnr)
-    return replace(asked, delta_fpr=deltas[0], delta_fnr=deltas[1]), place
-
-
-def _next_place(certificate: Certificate, ledger: bool) -> Lineage:
-    """Return the place after a certificate."""
-    before, asked = certificate.lineage, certificate.guarantee
-    digest = certificate.checksum
+    before, asked, digest = certificate.lineage, certificate.guarantee, certificate.checksum
     if before is None:
-        return Lineage(1, ledger, asked.delta_fpr, asked.delta_fnr, (digest,))
-    if before.ledger != ledger:
+        place = Lineage(1, ledger, asked.delta_fpr, asked.delta_fnr, (digest,))
+    elif before.ledger != ledger:
         so_far = "share one delta" if before.ledger else "each have their own delta"
         raise InputError(
             f"the certificates of this lineage {so_far}, which cannot change; pass ledger={before.ledger}, or"
             " start a new lineage with calibrate"
         )
-    ancestors = (*before.ancestors, digest)[-MOST_ANCESTORS:]
-    return Lineage(before.number + 1, ledger, before.delta_fpr, before.delta_fnr, ancestors)
+    else:
+        ancestors = (*before.ancestors, digest)[-MOST_ANCESTORS:]
+        place = replace(before, number=before.number + 1, ancestors=ancestors)
+    deltas = place.delta(place.delta_fpr), place.delta(place.delta_fnr)
+    return replace(asked, delta_fpr=deltas[0], delta_fnr=deltas[1]), place
