@@ -28,16 +28,16 @@ def test_whatever_the_scores_are_everything_lies_in_the_picture(
     classes = normal.astype(float), anomalous.astype(float)
     window = Window.around(classes, [low, high])
     for drawn in histograms(window, *classes):
-        assert sum(len(tick.text) + 3 for tick in drawn.ticks) <= 44
-        for line in (*drawn.ticks, *drawn.levels):
+        assert sum(len(tick.text) + 3 for tick in drawn["ticks"]) <= 44
+        for line in (*drawn["ticks"], *drawn["levels"]):
             assert 0.0 <= float(line.at) <= 100.0
-        for path, given_scores in ((drawn.normal, classes[0]), (drawn.anomalous, classes[1])):
+        for path, given_scores in ((drawn["normal"], classes[0]), (drawn["anomalous"], classes[1])):
             assert all(0.0 <= number <= 1000.0 for number in numbers(path))
             shown = (given_scores >= window.low) & (given_scores <= window.high)
             assert bool(path) == bool(shown.any())
         outside = sum(int(np.count_nonzero(~((one >= window.low) & (one <= window.high)))) for one in classes)
         counted = [
-            int(text.replace(",", "")) for text in re.findall(r"([\d,]+) (?:normal|anom)", drawn.beyond)
+            int(text.replace(",", "")) for text in re.findall(r"([\d,]+) (?:normal|anom)", drawn["beyond"])
         ]
         assert sum(counted) == outside
     for flag in flags(window, rule):
@@ -72,8 +72,8 @@ def test_texts_of_two_thresholds_point_away_from_each_other() -> None:
 def test_the_bounds_of_a_curve_are_drawn_where_they_lie() -> None:
     curve = certify_curve(np.arange(200.0), np.arange(100.0, 300.0))
     drawn = bands(Window(0.0, 300.0), curve)
-    low = 10.0 ** -len(drawn.levels)
-    for path, rate in ((drawn.fpr, curve.fpr), (drawn.fnr, curve.fnr)):
+    low = 10.0 ** -len(drawn["levels"])
+    for path, rate in ((drawn["fpr"], curve.fpr), (drawn["fnr"], curve.fnr)):
         start, end = numbers(path)[1], numbers(path)[-2]
         for height, threshold in ((start, 0.0), (end, 300.0)):
             expected = 100.0 * np.log10(rate(threshold)) / np.log10(low)
@@ -83,13 +83,13 @@ def test_the_bounds_of_a_curve_are_drawn_where_they_lie() -> None:
 def test_scales_and_flags_have_these_texts() -> None:
     assert Window.around([np.array([0.0, 1.0, inf])], [2.0]) == Window(-0.04, 2.04)
     drawn, _ = histograms(Window(0.0, 10.0), np.arange(10.0), np.arange(5.0, 10.0))
-    assert [tick.text for tick in drawn.ticks] == ["2", "4", "6", "8"]
-    assert [level.text for level in drawn.levels] == ["5 %", "10 %", "15 %", "20 %"]
+    assert [tick.text for tick in drawn["ticks"]] == ["2", "4", "6", "8"]
+    assert [level.text for level in drawn["levels"]] == ["5 %", "10 %", "15 %", "20 %"]
     found = bands(Window(0.0, 200.0), certify_curve(range(100), range(50, 150)))
-    assert [level.text for level in found.levels] == ["10 %", "100 %"]
+    assert [level.text for level in found["levels"]] == ["10 %", "100 %"]
     texts = [flag.text for flag in flags(Window(0.0, 1.0), Rule(0.3, 0.7))]
     assert texts == ["anomaly \N{GREATER-THAN OR EQUAL TO} 0.7", "normal < 0.3"]
     small = multiple(Window(0.0, 1.0), Rule(0.5, 0.5), np.array([0.2]), np.array([0.8]), "a", "1 + 1")
-    assert [flag.at for flag in small.flags] == ["50.000"]
-    assert [tick.text for tick in small.ticks] == ["0.5"]
-    assert [one.name for one in panels({"FPR": 0.05})][:2] == ["Total variation", "Density ratio"]
+    assert [flag.at for flag in small["flags"]] == ["50.000"]
+    assert [tick.text for tick in small["ticks"]] == ["0.5"]
+    assert [one["name"] for one in panels({"FPR": 0.05})][:2] == ["Total variation", "Density ratio"]

@@ -3,7 +3,7 @@
 import json
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from pac_wrap.method.thresholds import Regime
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
 from pac_wrap.report.explorer import explorer_of, script_data
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored, least, percent, share, told_apart
-from pac_wrap.report.pictures import Multiple, Window, bands, multiple, panels, scores_picture
+from pac_wrap.report.pictures import Drawing, Window, bands, multiple, panels, scores_picture
 from pac_wrap.report.results import rates_record
 from pac_wrap.report.sentences import (
     LONGEST_NAME,
@@ -333,7 +333,6 @@ def _held_out(report: Report) -> Section:
             ("anomalous", metrics.abstained_anomalous),
         )
     ]
-    {one.name.lower(): _FINDINGS[one.finding] for one in sides}
     table = Table(
         ("Rate", "Measured", "Interval", "Points", "Ceiling", "Finding"),
         tuple(
@@ -354,17 +353,6 @@ def _held_out(report: Report) -> Section:
         | {"findings": {one.name.lower(): _FINDINGS[one.finding] for one in sides}},
     )
     return Section(heading, (table,), "held-out")
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One expected number of points: its bounds, in words too, and as parts of the longest bar in percent."""
-
-    kind: str
-    name: str
-    words: str
-    sure: str
-    possible: str
 
 
 def _practice(report: Report) -> Section:
@@ -395,17 +383,17 @@ def _practice(report: Report) -> Section:
             bounds = {kind: getattr(work, kind) for kind in _WORK}
             longest = max(one.high for one in bounds.values())
             bars = tuple(
-                Bar(
-                    kind,
-                    _WORK[kind],
-                    between(one.low, one.high),
-                    f"{100.0 * one.low / longest:.2f}",
-                    f"{100.0 * one.high / longest:.2f}",
-                )
+                {
+                    "kind": kind,
+                    "name": _WORK[kind],
+                    "words": between(one.low, one.high),
+                    "sure": f"{100.0 * one.low / longest:.2f}",
+                    "possible": f"{100.0 * one.high / longest:.2f}",
+                }
                 for kind, one in bounds.items()
             )
             numbers = {kind: {"from": one.low, "to": one.high} for kind, one in bounds.items()}
-            rows = tuple((bar.name, bar.words) for bar in bars)
+            rows = tuple((bar["name"], bar["words"]) for bar in bars)
             table = Table(("What", "How many"), rows, "Per 1,000 points, on average.")
             items = (Figure("bars", bars, instead=table), precise)
     value = {"said": lead, "precision": precise, "per": PER, "prevalence": shares} | numbers
@@ -435,13 +423,13 @@ def _thresholds(report: Report) -> Section:
     shown = scores_picture(rule, report.normal, report.anomalous)
     shares = dict.fromkeys(report.shares or (_RARE, _RARE))
     picture = {
-        "tails": shown.tails,
-        "bands": bands(shown.window, found.curve),
-        "data": script_data(found, shown.window, rule.anomaly_from if rule.single else None),
+        "tails": shown["tails"],
+        "bands": bands(shown["window"], found.curve),
+        "data": script_data(found, shown["window"], rule.anomaly_from if rule.single else None),
         "prevalence": "-".join(f"{one:.4g}" for one in shares),
     }
     columns = ("Chosen for", "Anomaly from", "FPR at most", "FNR at most")
-    rows = tuple((one.name, one.threshold, one.fpr, one.fnr) for one in found.choices)
+    rows = tuple(tuple(one.values()) for one in found.choices)
     table = Table(columns, rows, "Some thresholds of the certified curve.")
     value = {"said": found.sure, "choices": found.choices}
     items = (found.sure[0], Figure("explorer", picture), table, found.sure[1])
@@ -732,7 +720,7 @@ def _kind_table(report: Report) -> Table:
     return Table(heads, tuple(rows), caption, key="kinds")
 
 
-def _multiples(report: Report) -> Iterator[Multiple]:
+def _multiples(report: Report) -> Iterator[Drawing]:
     """Yield a small histogram of each kind: those that bind, and else the largest."""
     rule, binding = report.certificate.rule, binding_of(report.certificate)
     window = Window.around([report.normal, report.anomalous], [rule.normal_below, rule.anomaly_from])

@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import inf, isinf
 from typing import Any, Final
 
@@ -37,22 +38,12 @@ _PLACES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One threshold of a curve, and the bounds that are certified there."""
-
-    name: str
-    threshold: str
-    fpr: str
-    fnr: str
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Explorer:
     """The curve of the calibration scores, some choices among its thresholds, and how sure they are."""
 
     curve: Curve
-    choices: tuple[Choice, ...]
+    choices: tuple[dict[str, str], ...]
     sure: tuple[str, ...]
     ceilings: tuple[float, float]
 
@@ -97,24 +88,27 @@ def explorer_of(certificate: Certificate, normal: Scores | None, anomalous: Scor
     )
 
 
-def _choices(curve: Curve) -> Iterator[Choice]:
+def _choices(curve: Curve) -> Iterator[dict[str, str]]:
     """Yield what some choices certify, each threshold once."""
     places, fpr, fnr = curve.steps()
     wanted: list[tuple[str, int | None]] = []
-    worst = np.maximum(fpr, fnr)
-    if (worst < 1.0).any():
-        wanted.append(("both bounds alike", int(np.lexsort((fpr + fnr, worst))[0])))
-    for rate in _CEILINGS:
-        wanted.append((f"FPR at most {ceiling(rate)}", best(fpr, fnr, rate)))
-    for rate in _CEILINGS:
-        wanted.append((f"FNR at most {ceiling(rate)}", best(fnr, fpr, rate)))
+    if (np.maximum(fpr, fnr) < 1.0).any():
+        wanted.append(("both bounds alike", _alike(fpr, fnr)))
+    wanted += [(f"FPR at most {ceiling(rate)}", best(fpr, fnr, rate)) for rate in _CEILINGS]
+    wanted += [(f"FNR at most {ceiling(rate)}", best(fnr, fpr, rate)) for rate in _CEILINGS]
     names: dict[int, list[str]] = {}
     for name, place in wanted:
         if place is not None:
             names.setdefault(place, []).append(name)
-    text = dict(zip(names, told_apart([float(places[place]) for place in names]), strict=True))
-    for place, reasons in names.items():
-        yield Choice("; ".join(reasons), text[place], _bound(fpr[place]), _bound(fnr[place]))
+    texts = told_apart([float(places[place]) for place in names])
+    for (place, reasons), text in zip(names.items(), texts, strict=True):
+        bounds = {"fpr": _bound(fpr[place]), "fnr": _bound(fnr[place])}
+        yield {"name": "; ".join(reasons), "threshold": text} | bounds
+
+
+def _alike(fpr: Rates, fnr: Rates) -> int:
+    """Return where the larger of both bounds is least."""
+    return int(np.lexsort((fpr + fnr, np.maximum(fpr, fnr)))[0])
 
 
 def _bound(rate: float) -> str:
@@ -124,19 +118,16 @@ def _bound(rate: float) -> str:
 def script_data(explorer: Explorer, window: Window, start: float | None = None) -> str:
     """Return what the script of a page needs, as JSON: all that `Curve.at` would give, step by step.
 
-    It begins at a threshold, by default where both bounds are alike. It may stand within an element
-    `script`; infinite scores are the texts "inf" and "-inf".
+    It begins at a threshold, by default where both bounds are alike, and may stand in an element `script`.
     """
     curve = explorer.curve
     places, fpr, fnr = curve.steps()
     rules = None
     if curve.score_type != "float64":
-        rules = [
-            curve.at(place).rule.anomaly_from if rate < 1.0 else place
-            for place, rate in _least(places, fpr, fnr)
-        ]
+        known = zip(places.tolist(), np.minimum(fpr, fnr).tolist(), strict=True)
+        rules = [curve.at(place).rule.anomaly_from if rate < 1.0 else place for place, rate in known]
     if start is None or abs(start) == inf or rules is not None:
-        start = float(places[np.lexsort((fpr + fnr, np.maximum(fpr, fnr)))[0]])
+        start = float(places[_alike(fpr, fnr)])
     mark, texts = _texts(curve, places, fpr, fnr)
     data = {
         "normal": _side(curve.normal),
@@ -152,10 +143,6 @@ def script_data(explorer: Explorer, window: Window, start: float | None = None) 
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _least(places: Rates, fpr: Rates, fnr: Rates) -> Iterator[tuple[float, float]]:
-    return zip(places.tolist(), np.minimum(fpr, fnr).tolist(), strict=True)
-
-
 def _side(side: CurveSide) -> dict[str, Any]:
     """Return the steps of one class with the budget that each has in a certificate."""
     errors, confidences = side.budgets()
@@ -169,10 +156,9 @@ def _side(side: CurveSide) -> dict[str, Any]:
 
 
 def _texts(curve: Curve, places: Rates, fpr: Rates, fnr: Rates) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Return the texts of certificates with a mark before each name that stands for a number.
+    """Return a mark, and certificates in which it stands before each name that is put for a number.
 
-    One for each set of rates that are bounded: as its checksum is taken of, and as it is saved. The mark
-    stands nowhere else, whatever the names of tables are.
+    One for each set of rates that are bounded: as its checksum is taken of, and as it is saved.
     """
     kinds = {
         "fpr,fnr": (fpr < 1.0) & (fnr < 1.0),
@@ -184,7 +170,7 @@ def _texts(curve: Curve, places: Rates, fpr: Rates, fnr: Rates) -> tuple[str, di
         for name, holds in kinds.items()
         if holds.any()
     }
-    mark = "@"
+    mark = "@"  # it stands nowhere else, whatever the names of tables are
     while any(mark in text for text in found.values()):
         mark += "@"
     return mark, {name: _marked(text, mark) for name, text in found.items()}
@@ -195,9 +181,7 @@ def _marked(text: str, mark: str) -> tuple[str, str]:
     for name, paths in _PLACES.items():
         for path in paths:
             *above, last = path.split(".")
-            node = content
-            for step in above:
-                node = node and node[step]
+            node = reduce(lambda node, step: node and node[step], above, content)
             if node and node[last] is not None:
                 node[last] = f"{mark}{name}"
     del content["checksum"]

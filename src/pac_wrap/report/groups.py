@@ -45,7 +45,7 @@ from pac_wrap.report.certificate import (
     software,
 )
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored, percent, told_apart
-from pac_wrap.report.pictures import Multiple, Window, multiple
+from pac_wrap.report.pictures import Drawing, Window, multiple
 from pac_wrap.report.results import assumed, rates_record
 from pac_wrap.report.sentences import LONGEST_NAME, MISTAKES, noted_facts, rule_words, subtitle, title
 from pac_wrap.tails.bounds import Rate, min_samples
@@ -475,7 +475,7 @@ def _one_rate(row: Row) -> str | None:
     return "FPR alone" if row.kept[0] else "FNR alone" if row.kept[1] else None
 
 
-def _multiples(certificate: GroupCertificate, drawn: Drawn) -> Iterator[Multiple]:
+def _multiples(certificate: GroupCertificate, drawn: Drawn) -> Iterator[Drawing]:
     rows = [row for row in islice(certificate.rows(), MOST_MULTIPLES) if row.group in drawn]
     rules = [_followed(certificate, row) for row in rows]
     marks = [end for rule in rules for end in (rule.normal_below, rule.anomaly_from)]

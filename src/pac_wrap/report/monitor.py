@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from math import log, log10
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.method.groups.certificate import GroupCertificate
@@ -21,25 +21,12 @@ _TITLES: Final = {
 # the picture: its height, across in thousandths, and powers of ten beyond which nothing is drawn
 _WIDTH, _HEIGHT, _TOP = 1000, 160, 10
 _LEAST: Final = -4.0
-
-
 # groups whose wealth a page draws: those with alarms, and then those nearest to one
 MOST_DRAWN: Final = 12
 
 
 def _is_grouped(monitor: Monitor) -> bool:
     return isinstance(monitor.certificate, GroupCertificate)
-
-
-class Picture(NamedTuple):
-    """The wealth of one watch over the rows: a path, the line at which it alarms, and the scales."""
-
-    path: str
-    bar: float
-    alarm: float | None
-    ticks: tuple[tuple[float, str], ...]
-    rows: int
-    size: tuple[int, int, int] = (_WIDTH, _HEIGHT, _TOP)
 
 
 def account_of_monitor(monitor: Monitor) -> Account:
@@ -151,6 +138,7 @@ def monitor_metrics(monitor: Monitor) -> str:
         watches += [(watch, labels | {"watch": watch.name}) for watch in one.watches]
         rising += [(labels | {"watch": alarm.watch}, alarm) for alarm in one.alarms]
     alarmed = [labels for labels, _ in rising]
+    batches = [(of if one.id is None else of | {"batch": one.id}, one.row) for of, one in rising]
     shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
         ("rows_total", "counter", "Rows that were fed.", [({}, monitor.rows)]),
@@ -164,12 +152,7 @@ def monitor_metrics(monitor: Monitor) -> str:
         ("log_wealth", "gauge", "Logarithm of the wealth.", [(of, one.log_wealth) for one, of in watches]),
         ("log_bar", "gauge", "Where the alarm is.", [(of, -log(one.alpha)) for one, of in watches]),
         ("alarm", "gauge", "1 from an alarm on.", [(of, float(of in alarmed)) for _, of in watches]),
-        (
-            "alarm_row",
-            "gauge",
-            "The row of the alarm.",
-            [(of | ({} if alarm.id is None else {"batch": alarm.id}), alarm.row) for of, alarm in rising],
-        ),
+        ("alarm_row", "gauge", "The row of the alarm.", batches),
     ]
     lines = []
     for name, kind, text, values in metrics:
@@ -212,19 +195,14 @@ def _picture(name: str, member: Member, watch: Watch) -> Figure:
     wealth, least = wealth_text(watch.log_wealth), f"{1 / watch.alpha:,.0f}"
     words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {least}."
     place = None if alarm is None else round(100.0 * alarm / member.rows, 2)
-    drawn = Picture(f"M{points}", y(bar), place, ticks, member.rows)
+    drawn = {"path": f"M{points}", "bar": y(bar), "alarm": place, "ticks": ticks, "rows": member.rows}
+    drawn["size"] = _WIDTH, _HEIGHT, _TOP
     return Figure("wealth", drawn, words, name + _TITLES[watch.name])
 
 
 def _facts(watch: Watch) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "name": watch.name,
-        "points": watch.n,
-        "log_wealth": watch.log_wealth,
-        "log_bar": -log(watch.alpha),
-        "alpha": watch.alpha,
-        "delta": watch.delta,
-    }
+    facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_wealth": watch.log_wealth}
+    facts |= {"log_bar": -log(watch.alpha), "alpha": watch.alpha, "delta": watch.delta}
     if watch.ceiling is None:
         return facts
     rate = watch.rate
@@ -233,10 +211,8 @@ def _facts(watch: Watch) -> dict[str, Any]:
 
 def _labels(labels: dict[str, str]) -> str:
     """Return labels as Prometheus writes them; foreign text is escaped."""
-    if not labels:
-        return ""
-    pairs = (f'{name}="{_escaped(value)}"' for name, value in labels.items())
-    return "{" + ",".join(pairs) + "}"
+    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return f"{{{pairs}}}" if pairs else ""
 
 
 def _escaped(text: str) -> str:

@@ -7,7 +7,7 @@ are paths in a box of 1000 by 100, stretched to their place.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, inf, log10
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ _RARE_SHARE: Final = 0.005
 _STRETCH: Final = 2.0
 _MARGIN: Final = 0.02
 Rates = NDArray[np.float64]
+Drawing = dict[str, Any]  # what a template draws, by the names it has there
 _BINS: Final = 50
 _STEPS: Final = 600
 _CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
@@ -78,18 +79,16 @@ class Window:
 
     def beyond(self, normal: Scores, anomalous: Scores) -> list["Beyond"]:
         """Return how many scores of each class are not drawn: far ones and infinite ones, at either edge."""
-        groups = []
+        both, groups = (normal, anomalous), []
         ends: tuple[tuple[LeftRight, float], ...] = (("left", -inf), ("right", inf))
         for edge, end in ends:
-            outside = [
-                scores[scores < self.low if edge == "left" else scores > self.high]
-                for scores in (normal, anomalous)
-            ]
-            infinite = [int(np.count_nonzero(scores == end)) for scores in outside]
-            farther = [scores.size - count for scores, count in zip(outside, infinite, strict=True)]
-            for place, counts in (("off scale", farther), (f"at {minus(str(end))}", infinite)):
-                if any(counts):
-                    groups.append(Beyond(place, edge, counts[0], counts[1]))
+            outside = np.array(
+                [np.sum(one < self.low if edge == "left" else one > self.high) for one in both]
+            )
+            infinite = np.array([np.sum(one == end) for one in both])
+            for place, counts in (("off scale", outside - infinite), (f"at {minus(str(end))}", infinite)):
+                if counts.any():
+                    groups.append(Beyond(place, edge, *counts.tolist()))
         return groups
 
 
@@ -101,6 +100,12 @@ class Beyond:
     edge: LeftRight
     normal: int
     anomalous: int
+
+    @property
+    def counted(self) -> list[str]:
+        """How many scores of each class these are, in words."""
+        both = (("normal", self.normal), ("anomalous", self.anomalous))
+        return [f"{count:,} {name}" for name, count in both if count]
 
 
 def _ends(scores: Scores) -> tuple[float, float]:
@@ -124,51 +129,26 @@ class Line:
     anchor: str = "middle"
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """The scores of both classes: outlines, the scale across and up, and what is not drawn, in words."""
-
-    normal: str
-    anomalous: str
-    ticks: tuple[Line, ...]
-    levels: tuple[Line, ...]
-    beyond: str
+Lines = tuple[Line, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ScorePicture:
-    """The scores of both classes on a linear and on a log scale, with the thresholds of a rule."""
-
-    window: Window
-    scores: Histogram
-    tails: Histogram
-    flags: tuple[Line, ...]
-    undecided: tuple[str, str] | None
-    sizes: tuple[int, int]
-
-
-def scores_picture(rule: Rule, normal: Scores, anomalous: Scores) -> ScorePicture:
-    """Return the picture of both classes and a rule."""
+def scores_picture(rule: Rule, normal: Scores, anomalous: Scores) -> Drawing:
+    """Return both classes on a linear and on a log scale, with the thresholds of a rule."""
     window = Window.around((normal, anomalous), [rule.normal_below, rule.anomaly_from])
-    drawn = histograms(window, normal, anomalous)
-    thresholds = flags(window, rule), undecided(window, rule)
-    return ScorePicture(window, *drawn, *thresholds, (normal.size, anomalous.size))
+    scores, tails = histograms(window, normal, anomalous)
+    around = {"window": window, "sizes": (normal.size, anomalous.size)}
+    return around | {"scores": scores, "tails": tails} | _thresholds(window, rule)
 
 
-@dataclass(frozen=True, slots=True)
-class Bands:
-    """The bounds of both rates against the threshold, on a log scale."""
-
-    fpr: str
-    fnr: str
-    levels: tuple[Line, ...]
+def _thresholds(window: Window, rule: Rule) -> Drawing:
+    return {"flags": flags(window, rule), "undecided": undecided(window, rule)}
 
 
-def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Histogram, Histogram]:
+def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Drawing, Drawing]:
     """Return the histograms of both classes in percent of each class, on a linear and on a log scale."""
     shares = [_shares(window, scores) for scores in (normal, anomalous)]
-    around = _ticks(window), _beyond(window, normal, anomalous)
-    return _histogram(shares, *around, log=False), _histogram(shares, *around, log=True)
+    around = {"ticks": _ticks(window), "beyond": _beyond(window, normal, anomalous)}
+    return around | _histogram(shares, log=False), around | _histogram(shares, log=True)
 
 
 def _shares(window: Window, scores: Scores) -> Rates:
@@ -176,31 +156,15 @@ def _shares(window: Window, scores: Scores) -> Rates:
     return counts
 
 
-@dataclass(frozen=True, slots=True)
-class Multiple:
-    """One of several small histograms on one scale: of what, in words, and the thresholds that hold there."""
-
-    name: str
-    words: str
-    normal: str
-    anomalous: str
-    ticks: tuple[Line, ...]
-    flags: tuple[Line, ...]
-    undecided: tuple[str, str] | None
-
-
-def multiple(
-    window: Window, rule: Rule, normal: Scores, anomalous: Scores, name: str, words: str
-) -> Multiple:
+def multiple(window: Window, rule: Rule, normal: Scores, anomalous: Scores, name: str, words: str) -> Drawing:
     """Return a small histogram of two classes, each in percent of itself, with the thresholds of a rule."""
     shares = [_shares(window, scores) for scores in (normal, anomalous)]
     top = max(float(np.concatenate(shares).max()), 0.01)
-    low, high = (_outline(share / top) for share in shares)
-    ticks = _ticks(window, _FEW_CHARACTERS)
-    return Multiple(name, words, low, high, ticks, flags(window, rule), undecided(window, rule))
+    drawn = {"name": name, "words": words, "ticks": _ticks(window, _FEW_CHARACTERS)}
+    return drawn | _outlines([share / top for share in shares]) | _thresholds(window, rule)
 
 
-def _histogram(shares: list[Rates], ticks: tuple[Line, ...], beyond: str, *, log: bool) -> Histogram:
+def _histogram(shares: list[Rates], *, log: bool) -> Drawing:
     heights = np.concatenate(shares)
     top = max(float(heights.max()), 0.01)
     if log:
@@ -216,20 +180,24 @@ def _histogram(shares: list[Rates], ticks: tuple[Line, ...], beyond: str, *, log
             for level in (step * i for i in range(1, 9))
             if level <= top
         )
-    return Histogram(_outline(drawn[0]), _outline(drawn[1]), ticks, levels, beyond)
+    return _outlines(drawn) | {"levels": levels}
 
 
-def bands(window: Window, curve: Curve) -> Bands:
-    """Return the bounds of a curve at the thresholds of a window, as steps."""
+def _outlines(heights: list[Rates]) -> Drawing:
+    return {name: _outline(one) for name, one in zip(("normal", "anomalous"), heights, strict=True)}
+
+
+def bands(window: Window, curve: Curve) -> Drawing:
+    """Return the bounds of a curve at the thresholds of a window, as steps on a log scale."""
     thresholds = np.linspace(window.low, window.high, _STEPS)
     rates = curve.fpr(thresholds), curve.fnr(thresholds)
     known = np.concatenate(rates)
     scale = _decades(max(_LEAST, float(known[known > 0].min(initial=0.5)) / 1.5), 1.0)
     fpr, fnr = (_steps(_on_log(np.clip(rate, scale[0], 1.0), scale)) for rate in rates)
-    return Bands(fpr, fnr, _log_levels(scale))
+    return {"fpr": fpr, "fnr": fnr, "levels": _log_levels(scale)}
 
 
-def flags(window: Window, rule: Rule) -> tuple[Line, ...]:
+def flags(window: Window, rule: Rule) -> Lines:
     """Return the thresholds of a rule that lie in a window, each with the text of its flag."""
     ends = {"normal <": rule.normal_below, "anomaly \N{GREATER-THAN OR EQUAL TO}": rule.anomaly_from}
     if rule.single:
@@ -270,10 +238,10 @@ def _share(window: Window, x: float) -> float:
     return (x - window.low) / window.span
 
 
-def _ticks(window: Window, room: int = _CHARACTERS) -> tuple[Line, ...]:
+def _ticks(window: Window, room: int = _CHARACTERS) -> Lines:
     """Return round scores along a picture, as many as their labels leave room for."""
 
-    def lines(most: int) -> tuple[Line, ...]:
+    def lines(most: int) -> Lines:
         step = _round_step(window.span, most)
         values = [i * step for i in range(ceil(window.low / step), floor(window.high / step) + 1)]
         values = [value for value in values if 0.07 < _share(window, value) < 0.93]
@@ -303,7 +271,7 @@ def _on_log(values: Rates, scale: tuple[float, float]) -> Rates:
     return heights
 
 
-def _log_levels(scale: tuple[float, float]) -> tuple[Line, ...]:
+def _log_levels(scale: tuple[float, float]) -> Lines:
     low, high = round(log10(scale[0])), round(log10(scale[1]))
     step = max(1, ceil((high - low) / 4))
     return tuple(
@@ -343,29 +311,13 @@ def _steps(heights: Rates) -> str:
 def _beyond(window: Window, normal: Scores, anomalous: Scores) -> str:
     """Return in words which scores are not drawn, and at which edge they would be."""
     groups = [
-        f"{counts} {group.place} ({group.edge})"
+        f"{' and '.join(group.counted)} {group.place} ({group.edge})"
         for group in window.beyond(normal, anomalous)
-        if (counts := _counts((("normal", group.normal), ("anomalous", group.anomalous))))
     ]
     return f"Not drawn: {'; '.join(groups)}." if groups else ""
 
 
-def _counts(classes: Sequence[tuple[str, int]]) -> str:
-    return " and ".join(f"{count:,} {name}" for name, count in classes if count)
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One distance: paths of the ceilings of both rates against it, and the scales."""
-
-    name: str
-    fpr: str
-    fnr: str
-    ticks: tuple[Line, ...]
-    levels: tuple[Line, ...]
-
-
-def panels(rates: dict[str, float]) -> tuple[Panel, ...]:
+def panels(rates: dict[str, float]) -> tuple[Drawing, ...]:
     """Return a small picture for each distance, from the rates that are kept before any shift; or none."""
     top = min(0.999, _MOST * max(rates.values(), default=0.0))
     if top <= max(rates.values(), default=0.0):
@@ -373,7 +325,7 @@ def panels(rates: dict[str, float]) -> tuple[Panel, ...]:
     return tuple(_panel(kind, rates, top) for kind in SHIFTS)
 
 
-def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
+def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Drawing:
     first = 1.0 if kind is DensityRatio else 0.0
     ends = (kind.between(rate, top) for rate in rates.values())
     farthest = max(first if end is None else end.size for end in ends)
@@ -393,5 +345,5 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
     )
     levels = tuple(Line(f"{100.0 - 100.0 * share:.1f}", percent(share * top)) for share in (0.25, 0.5, 0.75))
     paths = {rate: path(rate) for rate in set(rates.values())}
-    low, high = (paths[rates[name]] if name in rates else "" for name in ("FPR", "FNR"))
-    return Panel(_NAMES[kind], low, high, ticks, levels)
+    drawn = {name.lower(): paths[rates[name]] if name in rates else "" for name in ("FPR", "FNR")}
+    return drawn | {"name": _NAMES[kind], "ticks": ticks, "levels": levels}

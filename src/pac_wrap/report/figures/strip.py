@@ -225,13 +225,12 @@ def draw_flags(
     left = [f"{_LEFT} {flag.text}" for flag in flags if flag.x < window.low]
     right = [f"{flag.text} {_RIGHT}" for flag in flags if flag.x > window.high]
     for group in window.beyond(normal, anomalous):
-        counts = [("normal", group.normal, 0.9), ("anomalous", group.anomalous, 0.8)]
-        text = f"{group.place}: " + ", ".join(f"{count:,} {name}" for name, count, _ in counts if count)
+        text = f"{group.place}: {', '.join(group.counted)}"
         if group.edge == "left":
             left.append(f"{_LEFT} {text}")
         else:
             right.append(f"{text} {_RIGHT}")
-        for name, count, height in counts:
+        for name, count, height in (("normal", group.normal, 0.9), ("anomalous", group.anomalous, 0.8)):
             if count:
                 _mark(ax, style, group.edge, name, height)
     strip.edges(left, right)
