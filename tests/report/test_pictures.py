@@ -49,9 +49,9 @@ def test_whatever_the_scores_are_everything_lies_in_the_picture(
 
 def test_bars_stand_where_scores_are() -> None:
     linear, log = histograms(Window(0.0, 50.0), np.array([0.5, 0.5, 10.5]), np.empty(0))
-    assert linear.normal == "M0 100V7.4H20V100ZM200 100V53.7H220V100Z"
-    assert linear.anomalous == log.anomalous == ""
-    assert [level.text for level in log.levels] == ["100 %"]
+    assert linear["normal"] == "M0 100V7.4H20V100ZM200 100V53.7H220V100Z"
+    assert linear["anomalous"] == log["anomalous"] == ""
+    assert [level.text for level in log["levels"]] == ["100 %"]
 
 
 def test_texts_of_two_thresholds_point_away_from_each_other() -> None:

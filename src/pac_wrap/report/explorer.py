@@ -4,7 +4,6 @@ import json
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import inf, isinf
 from typing import Any, Final
 
@@ -23,18 +22,18 @@ from pac_wrap.report.pictures import Window
 # ceilings that the table shows, without scripts and in other formats
 _CEILINGS: Final = (0.001, 0.01, 0.05, 0.1)
 _USUAL: Final = 0.05  # a ceiling to begin with, where none was asked for
-# where a certificate read off a curve has what each name stands for
-_PLACES: Final = {
-    "threshold": ("overlap.threshold",),
-    "rule": ("rule.normal_below", "rule.anomaly_from"),
-    "fpr": ("guarantee.max_fpr", "certified.max_fpr", "normal.budget.rate"),
-    "fpr_errors": ("normal.budget.errors",),
-    "fpr_confidence": ("normal.budget.confidence",),
-    "fpr_score": ("thresholds.alarm_from",),
-    "fnr": ("guarantee.max_fnr", "certified.max_fnr", "anomalous.budget.rate"),
-    "fnr_errors": ("anomalous.budget.errors",),
-    "fnr_confidence": ("anomalous.budget.confidence",),
-    "fnr_score": ("thresholds.clear_below",),
+# where a certificate read off a curve has what each name stands for; its clauses are of each class
+_PLACES: Final[dict[str, tuple[tuple[str | int, ...], ...]]] = {
+    "threshold": (("overlap", "threshold"),),
+    "rule": (("rule", "normal_below"), ("rule", "anomaly_from")),
+} | {
+    f"{name}{what}": tuple(("clauses", number, *path) for path in paths)
+    for number, name in enumerate(("fpr", "fnr"))
+    for what, paths in (
+        ("", (("ceiling",), ("found_at", "rate"))),
+        ("_errors", (("budget",),)),
+        ("_score", (("threshold",),)),
+    )
 }
 
 
@@ -145,12 +144,11 @@ def script_data(explorer: Explorer, window: Window, start: float | None = None) 
 
 def _side(side: CurveSide) -> dict[str, Any]:
     """Return the steps of one class with the budget that each has in a certificate."""
-    errors, confidences = side.budgets()
+    errors = side.budgets()
     scores = [side.scores[place] for place in np.searchsorted(side.ranks, errors)]
     return {
         "errors": errors,
         "bounds": side.bounds,
-        "confidences": confidences,
         "scores": [("inf" if score > 0 else "-inf") if isinf(score) else score for score in scores],
     }
 
@@ -180,9 +178,11 @@ def _marked(text: str, mark: str) -> tuple[str, str]:
     content = json.loads(text)
     for name, paths in _PLACES.items():
         for path in paths:
-            *above, last = path.split(".")
-            node = reduce(lambda node, step: node and node[step], above, content)
-            if node and node[last] is not None:
+            *above, last = path
+            node = content
+            for step in above:
+                node = node[step] if isinstance(step, int) else node.get(step, {})
+            if node.get(last) is not None:
                 node[last] = f"{mark}{name}"
     del content["checksum"]
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))

@@ -138,7 +138,7 @@ def monitor_metrics(monitor: Monitor) -> str:
         watches += [(watch, labels | {"watch": watch.name}) for watch in one.watches]
         rising += [(labels | {"watch": alarm.watch}, alarm) for alarm in one.alarms]
     alarmed = [labels for labels, _ in rising]
-    batches = [(of if one.id is None else of | {"batch": one.id}, one.row) for of, one in rising]
+    batches = [(of if one.id is None else of | {"batch": one.id}, float(one.row)) for of, one in rising]
     shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
         ("rows_total", "counter", "Rows that were fed.", [({}, monitor.rows)]),

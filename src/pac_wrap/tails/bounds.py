@@ -531,18 +531,13 @@ def find_budget(n: int, rate: float, delta: float) -> Budget:
     return found
 
 
-def budgets_at(
-    n: int, rates: Rates, delta: float, guesses: NDArray[np.int64]
-) -> tuple[list[int], list[float]]:
-    """Return the error budgets of n points at many rates and their exact confidences, from good guesses."""
+def budgets_at(n: int, rates: Rates, delta: float, guesses: NDArray[np.int64]) -> list[int]:
+    """Return the error budgets of n points at many rates, from guesses that are mostly right."""
     tails = betaincc(guesses + 1, n - guesses, rates)
     beyond = np.where(guesses + 1 < n, betaincc(guesses + 2, n - guesses - 1, rates), 1.0)
     clear = (tails <= delta) & (beyond > delta) & ~doubtful(tails, n, delta) & ~doubtful(beyond, n, delta)
-    errors, confidences = guesses.tolist(), (1.0 - tails).tolist()
-    for place in np.flatnonzero(~clear).tolist():
-        found = find_budget(n, float(rates[place]), delta)
-        errors[place], confidences[place] = found.errors, found.confidence
-    return errors, confidences
+    pairs = zip(guesses.tolist(), rates.tolist(), clear.tolist(), strict=True)
+    return [guess if sure else most_errors(n, rate, delta) or 0 for guess, rate, sure in pairs]
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,8 @@ class CurveSide:
         """Return the budget of a bound of this class, None for 1."""
         return None if bound >= 1.0 else Budget.of(self.n, bound, self.level)
 
-    def budgets(self) -> tuple[list[int], list[float]]:
-        """Return the errors of the budget of each bound, and its exact confidence."""
+    def budgets(self) -> list[int]:
+        """Return the error budget of each bound."""
         return budgets_at(self.n, np.array(self.bounds), self.level, np.array(self.ranks, dtype=np.int64))
 
     def score_at(self, errors: int | None) -> float:

@@ -163,7 +163,6 @@ const PacWrap = (() => {
       if (!both.includes(name)) continue;
       values[name] = repr(side.bounds[step]);
       values[`${name}_errors`] = String(side.errors[step]);
-      values[`${name}_confidence`] = repr(side.confidences[step]);
       values[`${name}_score`] = repr(name === "fpr" ? nextUp(side.scores[step]) : side.scores[step]);
     }
     const [canonical, readable] = texts[both.join()];
