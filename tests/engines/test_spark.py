@@ -1,10 +1,8 @@
 """Spark gives the certificates, verdicts and scores that memory gives, to the last bit."""
 
-import inspect
 import os
 import sys
 from collections.abc import Iterator
-from doctest import SKIP, DocTestParser, DocTestRunner
 from math import inf, nan, nextafter
 from pathlib import Path
 from typing import Any
@@ -489,21 +487,3 @@ def test_the_example_of_the_page_on_scale(session: Any, labelled: Any) -> None:
     assert names["decided"].columns == ["score", "label", "verdict", "prediction_set"]
     assert names["scored"].columns == ["score", "rescored"]
     assert names["scored"].count() == scores.size
-
-
-@pytest.mark.parametrize(
-    "name", ["calibrate", "certify_curve", "calibrate_groups", "calibrate_kinds", "decide", "score"]
-)
-def test_the_examples_of_the_docstrings_run(session: Any, name: str) -> None:
-    more = {
-        "calibrate_groups": ", IF(id % 2 = 0, 'even', 'odd') AS group",
-        "calibrate_kinds": ", IF(id >= 900, 'x', NULL) AS kind",
-    }
-    rows = f"SELECT DOUBLE(id) AS score, INT(id >= 900) AS label{more.get(name, '')} FROM range(1000)"
-    names = vars(spark) | {"df": session.sql(rows)}
-    found = DocTestParser().get_doctest(inspect.getdoc(vars(spark)[name]) or "", names, name, None, None)
-    assert found.examples
-    for example in found.examples:
-        del example.options[SKIP]  # without a session there is nothing to run them on
-    failures: list[str] = []
-    assert DocTestRunner().run(found, out=failures.append).failed == 0, "".join(failures)

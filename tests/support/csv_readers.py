@@ -189,8 +189,8 @@ def by_dask(seeds: range, folder: Path) -> int:
         (file := folder / f"{place}.csv").write_bytes(content)
         refused: InputError | None = None
         try:
-            inspected = inspect([file], "read_csv", SCORE, LABEL)
-            with inspected.naming_rows(SCORE), _refusing([file]):
+            inspected = inspect([file], "read_csv", (SCORE, LABEL))
+            with inspected.naming_rows(), _refusing([file]):
                 ((layout, files),) = inspected.by_layout.items()
                 found = read("read_csv", layout, files, (SCORE, LABEL)).compute(scheduler="sync")
                 inspected.expect(len(found))
@@ -222,7 +222,7 @@ def by_spark(seeds: range, folder: Path) -> int:
         (file := folder / f"{place}.csv").write_bytes(content)
         # what is refused here never reaches Spark
         with suppress(InputError):
-            inspected = inspect([file], "read_csv", SCORE, LABEL)
+            inspected = inspect([file], "read_csv", (SCORE, LABEL))
             # one bad row would end the job for all; rows of blanks, which Spark passes over, are counted
             if reading.bad_row is None and all("".join(row).strip(_JAVA_BLANKS) for row in reading.cells):
                 ((layout, files),) = inspected.by_layout.items()

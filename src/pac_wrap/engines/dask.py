@@ -5,7 +5,7 @@ A worker is given one partition, a pandas frame: for its share of a pass, its ve
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -21,56 +21,154 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, as_anomaly_mask, as_scores, missing_places, score_type
 from pac_wrap.base.floats import Floats, ScoreType
-from pac_wrap.engines.files import (
-    InspectedFiles,
-    Layout,
-    Reader,
-    check_features,
-    check_group,
-    features_of,
+from pac_wrap.engines.files import InspectedFiles, Layout
+from pac_wrap.engines.frames import (
+    Engine,
+    LabelCounts,
+    Names,
     import_package,
-    inspect,
     knows_names,
     not_kinds,
     require_columns,
     scorer,
-    warn_if_undecidable,
 )
 from pac_wrap.errors import InputError, PACWrapError
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.certify import certify
-from pac_wrap.method.curves.certify import CurveRequest
-from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.block import Block
-from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, certify_groups
+from pac_wrap.method.groups.calibrate import NO_SCORES
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.part import Part
-from pac_wrap.method.groups.values import Lookup, coded, merged, text_of
-from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
-from pac_wrap.method.promise import Guarantee, Population
+from pac_wrap.method.groups.values import Coded, Lookup, coded, merged, text_of
+from pac_wrap.method.promise import Population
 from pac_wrap.method.request import Request
 from pac_wrap.method.rule import SETS, Rule
 from pac_wrap.method.source import PartitionSource, Source
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask, missing_labels, within
 from pac_wrap.tables.calibrate import populations_of
-from pac_wrap.tables.columns import (
-    LOOKED_AT,
-    anomaly_marks,
-    no_rows,
-    number,
-    refuse_added,
-    refuse_as_third,
-    require_two,
-    without_case,
-)
-from pac_wrap.tables.decide import refuse_narrower
+from pac_wrap.tables.columns import LOOKED_AT, number, refuse_as_third, require_two, without_case
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 
 # so many answers are added up in one step of the tree
 _TOGETHER: Final = 8
 # from so many partitions on, looking at one of them first saves more than it costs
 _SAMPLED: Final = 4
+
+
+_SETS: Final = np.array(SETS, dtype=object)
+
+
+class Dask(Engine):
+    """Frames of dask.dataframe."""
+
+    name = "dask"
+    packages = ("dask.dataframe",)
+
+    def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
+        """Refuse what is no Dask frame, and columns that are absent or hold no numbers where they should."""
+        if not isinstance(df, import_package("dask.dataframe", "dask").DataFrame):
+            kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
+            raise InputError(
+                f"df must be a DataFrame of dask.dataframe, got {kind}; make one, for example with"
+                " dask.dataframe.from_pandas(df, npartitions=8) or read_parquet"
+            )
+        from pandas.api import types
+
+        require_columns([*labels, *groups, *numbers], list(df.columns))
+        for name in numbers:
+            kind = df.dtypes[name]
+            known = (types.is_numeric_dtype, types.is_bool_dtype, types.is_object_dtype)
+            if not any(fits(kind) for fits in known) and kind != "category":
+                raise InputError(
+                    f"column {name!r} must hold numbers, but its type is {kind}; pick another column"
+                )
+
+    def source(self, df: Any, columns: Names, anomaly_label: object = 1, called: str = "") -> Source:
+        """Return the labelled scores of two columns, by the kinds in a third if it is named."""
+        score, label, *kind = columns
+        self.check(df, [score], [label], kind)
+        require_two(score, label)
+        rows = df[[*columns]]
+        if not kind:
+            return _pairs(rows, anomaly_label)
+        refuse_as_third(kind[0], (score, label), "kind")
+        name = called or kind[0]
+        first = _first_look(rows, anomaly_label, name)
+        first.answer.settled(anomaly_label)
+        counted = [(int(mark), text, count) for (_, text, mark), count in first.rows.items()]
+        found = populations_of(name, counted)
+        score_type = first.answer.score_type or "float64"
+        meta = {"score": score_type, "code": "int64"}
+        coded_rows = rows.map_partitions(_of_kinds, name, tuple(found), anomaly_label, score_type, meta=meta)
+        return _pairs(coded_rows, 1, found)
+
+    def grouped(self, df: Any, columns: Names, anomaly_label: object = 1) -> "GroupedFrame":
+        """Return the labelled scores of two columns by the groups in a third."""
+        score, label, group = columns
+        self.check(df, [score], [label], [group])
+        require_two(score, label)
+        refuse_as_third(group, (score, label))
+        return GroupedFrame(df[[*columns]], anomaly_label)
+
+    def score_type(self, df: Any, score: str) -> ScoreType:
+        """Return the type of a column of scores."""
+        return column_type(df[score].dtype)
+
+    def decided(self, df: Any, certificate: Certificate, score: str) -> Any:
+        """Return the frame with the columns `verdict` and `prediction_set`."""
+        scores = df[score]
+        return df.assign(
+            verdict=scores.map_partitions(_verdicts, certificate.rule, meta=("verdict", "int8")),
+            prediction_set=scores.map_partitions(
+                _prediction_sets, certificate.exclusions, meta=("prediction_set", "string[pyarrow]")
+            ),
+        )
+
+    def decided_by_group(self, df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
+        """Return the frame with those columns, each row by the rule of its group."""
+        added = {"verdict": np.empty(0, dtype=np.int8), "prediction_set": np.empty(0, dtype=object)}
+        meta = df._meta.assign(**added).astype({"prediction_set": "string[pyarrow]"})
+        return df.map_partitions(_decided_by_group, _sent_once(certificate), score, group, meta=meta)
+
+    def numbers(self, df: Any) -> Iterable[Any]:
+        """Return the names of all columns of numbers."""
+        return list(df.select_dtypes("number").columns)
+
+    def scored(self, df: Any, detector: Any, features: list[Any], score: str) -> Any:
+        """Return the frame with a column of a detector's scores."""
+        scores = df[features].map_partitions(_scored, _sent_once(detector), meta=(score, "float64"))
+        return df.assign(**{score: scores})
+
+    @contextmanager
+    def reading(self, found: InspectedFiles, columns: tuple[str, ...], master: str | None) -> Iterator[Any]:
+        """Yield a frame of `score`, `label` as a text without case, and perhaps `group`, out of files."""
+        import dask.dataframe as frames
+
+        with _workers(master), _refusing(found.files):
+            frame = frames.concat(
+                [read(found.reader, *layout, columns) for layout in found.by_layout.items()]
+            )
+            # texts are parsed once
+            yield frame if found.reader == "read_parquet" else frame.persist()
+
+    def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
+        """Return such a frame with labels that are true for anomalies, chosen by how often each occurs."""
+        counted = sum_over_partitions(_count_labels, *partitions_of(frame))
+        marks = choose(counted.counts)
+        return frame.assign(label=frame["label"].map_partitions(_marked, marks, meta=("label", "bool")))
+
+
+ENGINE: Final = Dask()
+calibrate, certify_curve = ENGINE.calibrate, ENGINE.certify_curve
+calibrate_groups, calibrate_kinds = ENGINE.calibrate_groups, ENGINE.calibrate_kinds
+decide, score = ENGINE.decide, ENGINE.score
+
+
+def _sent_once(value: Any) -> Any:
+    """Return a task of its own, which travels once to each worker, not with every partition."""
+    from dask import delayed
+
+    return delayed(value, traverse=False)
 
 
 def answered(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, Any]) -> Any:
@@ -84,64 +182,6 @@ def answered(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, 
         reason = str(error).partition("\n")[0].rstrip(".")
         remedy = "fix them, or give their columns one type"
         raise InputError(f"the partitions cannot be read: {reason}; {remedy}") from error
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a first look at some partitions gives: what is wrong with them, and how many rows are of what."""
-
-    answer: PartitionAnswer
-    rows: Counter[Any] = field(default_factory=Counter)
-
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(self.answer + other.answer, self.rows + other.rows)
-
-
-def rows_of(normal: Scores, anomalous: Scores) -> int:
-    """Return how many scores there are: the task of a first look."""
-    return normal.size + anomalous.size
-
-
-def source(
-    df: Any,
-    score: str,
-    label: str,
-    anomaly_label: object = 1,
-    kind: str | None = None,
-    called: str | None = None,
-) -> Source:
-    """Return the labelled scores of two columns, by the kinds in a third if it is named.
-
-    `called` is what the user calls that third column, if it is not its name.
-    """
-    check_frame(df, [label, *([] if kind is None else [kind])], [score])
-    require_two(score, label)
-    if kind is None:
-        return _pairs(df[[score, label]], anomaly_label)
-    refuse_as_third(kind, (score, label), "kind")
-    rows, name = df[[score, label, kind]], called or kind
-    first: Seen = answered(
-        partial(_kinds_seen, PartitionTask(rows_of, anomaly_label), name), *partitions_of(rows)
-    )
-    first.answer.settled(anomaly_label)
-    found = populations_of(name, [(mark, name, count) for (mark, name), count in first.rows.items()])
-    score_type = first.answer.score_type or "float64"
-    meta = {"score": score_type, "code": "int64"}
-    coded_rows = rows.map_partitions(_of_kinds, name, tuple(found), anomaly_label, score_type, meta=meta)
-    return _pairs(coded_rows, 1, found)
-
-
-def _pairs(df: Any, anomaly_label: object, found: Mapping[Population, int | None] | None = None) -> Source:
-    """Return the scores of a frame whose columns are the scores and the labels, or numbers of populations."""
-    keys, graph = partitions_of(df)
-    answer = answer_of if found is None else partial(_parts_of, len(found))
-
-    def run(task: PartitionTask, some: list[Any] = keys) -> PartitionAnswer:
-        made: PartitionAnswer = answered(partial(answer, task), some, graph)
-        return made
-
-    sample = partial(run, some=keys[len(keys) // 2 :][:1]), len(keys)
-    return PartitionSource(run, anomaly_label, sample if len(keys) >= _SAMPLED else None, found)
 
 
 def partitions_of(df: Any) -> tuple[list[Any], dict[Any, Any]]:
@@ -179,24 +219,188 @@ def _added(answers: list[Any]) -> Any:
     return reduce(add, answers)
 
 
-def check_frame(df: Any, columns: Sequence[Any] = (), numbers: Sequence[Any] = ()) -> None:
-    """Refuse what is no Dask frame, and columns that are absent or hold no numbers where they should."""
-    if not isinstance(df, import_package("dask.dataframe", "dask").DataFrame):
-        kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
-        raise InputError(
-            f"df must be a DataFrame of dask.dataframe, got {kind}; make one, for example with"
-            " dask.dataframe.from_pandas(df, npartitions=8) or read_parquet"
-        )
-    from pandas.api import types
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a first look at some partitions gives: what is wrong with them, and how many rows are of what.
 
-    require_columns([*columns, *numbers], list(df.columns))
-    for name in numbers:
-        kind = df.dtypes[name]
-        known = (types.is_numeric_dtype, types.is_bool_dtype, types.is_object_dtype)
-        if not any(fits(kind) for fits in known) and kind != "category":
-            raise InputError(
-                f"column {name!r} must hold numbers, but its type is {kind}; pick another column"
-            )
+    A group or kind goes with its type, since Python holds 1 and true equal, and with the mark of its row.
+    """
+
+    answer: PartitionAnswer
+    rows: Counter[tuple[type, Any, bool]] = field(default_factory=Counter)
+
+    def __add__(self, other: "_Seen") -> "_Seen":
+        return _Seen(self.answer + other.answer, self.rows + other.rows)
+
+
+def _first_look(rows: Any, anomaly_label: object, kinds: str | None = None) -> _Seen:
+    """Return what columns of scores, labels and groups hold, or kinds in a column that is called so."""
+    task = partial(_seen, PartitionTask(_rows_of, anomaly_label), kinds)
+    first: _Seen = answered(task, *partitions_of(rows))
+    return first
+
+
+def _rows_of(normal: Scores, anomalous: Scores) -> int:
+    return normal.size + anomalous.size
+
+
+def _seen(task: PartitionTask, kinds: str | None, number: int, frame: Any) -> _Seen:
+    answer = answer_of(task, number, frame)
+    try:
+        found = coded(frame.iloc[:, 2]) if kinds is None else _kinds(frame.iloc[:, 2], kinds)
+    except InputError as error:
+        return _Seen(PartitionAnswer(None, problem=answer.problem or (number, str(error))))
+    try:
+        marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), task.anomaly_label)
+    except InputError:  # what is wrong with the labels is said when all are known
+        return _Seen(answer)
+    rows: Counter[tuple[type, Any, bool]] = Counter()
+    for mark in (False, True):
+        counts = np.bincount(found.codes[marks == mark], minlength=len(found.values)).tolist()
+        for value, count in zip(found.values, counts, strict=True):
+            if count:
+                rows[type(value), value, mark] += count
+    return _Seen(answer, rows)
+
+
+def _pairs(df: Any, anomaly_label: object, found: Mapping[Population, int | None] | None = None) -> Source:
+    """Return the scores of a frame whose columns are the scores and the labels, or numbers of populations."""
+    keys, graph = partitions_of(df)
+    answer = answer_of if found is None else partial(_parts_of, len(found))
+
+    def run(task: PartitionTask, some: list[Any] = keys) -> PartitionAnswer:
+        made: PartitionAnswer = answered(partial(answer, task), some, graph)
+        return made
+
+    sample = partial(run, some=keys[len(keys) // 2 :][:1]), len(keys)
+    return PartitionSource(run, anomaly_label, sample if len(keys) >= _SAMPLED else None, found)
+
+
+class GroupedFrame:
+    """The labelled scores of a frame by group: one shuffle brings each group into one partition."""
+
+    def __init__(self, rows: Any, anomaly_label: object) -> None:
+        first = _first_look(rows, anomaly_label)
+        if not first.answer.settled(anomaly_label):
+            raise InputError(NO_SCORES)
+        self.score_type: ScoreType = first.answer.score_type or "float64"
+        found = merged(np.arange(len(first.rows)), [value for _, value, _ in first.rows])
+        self.groups, self.n = found.values, np.zeros((2, len(found.values)), dtype=np.int64)
+        marks = [int(mark) for *_, mark in first.rows]
+        np.add.at(self.n, (marks, found.codes), list(first.rows.values()))
+        meta = {"place": "int64", "score": self.score_type, "mark": "bool"}
+        lookup = _sent_once(Lookup(found.values))
+        self._numbered = rows.map_partitions(_numbered, lookup, anomaly_label, self.score_type, meta=meta)
+
+    def calibrated(self, request: Request) -> Part:
+        """Return what each group gets."""
+        near = self._numbered.shuffle("place", ignore_index=True)
+        return Part.joined(answered(partial(_calibrated, request, self.score_type), *partitions_of(near)))
+
+    def pooled(self, places: NDArray[np.int64]) -> Source:
+        """Return the points of some groups, taken as one."""
+        meta = self._numbered._meta[["score", "mark"]]
+        return _pairs(self._numbered.map_partitions(_of_groups, places, meta=meta), 1)
+
+    def origin(self) -> dict[str, Any]:
+        """Return nothing: a frame has no name."""
+        return {}
+
+
+def _numbered(frame: Any, lookup: Lookup, anomaly_label: object, kind: ScoreType) -> Any:
+    """Return the number of each row's group, its score, and whether it is an anomaly."""
+    from pandas import DataFrame
+
+    scores, labels, groups = (frame.iloc[:, place] for place in range(3))
+    marks = as_anomaly_mask(labels.to_numpy(), anomaly_label)
+    values = numbers_of(scores).astype(kind)
+    return DataFrame({"place": lookup.places(groups), "score": values, "mark": marks}, index=frame.index)
+
+
+def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> list[Part]:
+    """Return what the groups of a partition get, all rows of which are in it, if there are any."""
+    if frame.empty:
+        return []
+    places, codes = np.unique(frame["place"].to_numpy(), return_inverse=True)
+    scores, marks = scores_of(frame["score"]), frame["mark"].to_numpy()
+    block = Block.of(scores, marks, codes.reshape(-1), places.size)
+    return [Part.of(request, places, block, kind)]
+
+
+def _of_groups(frame: Any, places: NDArray[np.int64]) -> Any:
+    return frame.loc[np.isin(frame["place"].to_numpy(), places), ["score", "mark"]]
+
+
+def _kinds(column: Any, name: str) -> Coded:
+    """Return the kinds of a column as texts, None where there is none, and the number of each row's kind."""
+    found = coded(column, "kinds")
+    if any(isinstance(value, float) for value in found.values):
+        raise not_kinds(name, column.dtype)
+    return Coded(found.codes, tuple(text_of(value) or None for value in found.values))
+
+
+def _of_kinds(
+    frame: Any, name: str, known: tuple[Population, ...], anomaly_label: object, kind: ScoreType
+) -> Any:
+    """Return the scores of a partition, and the number of the population of each."""
+    from pandas import DataFrame
+
+    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), anomaly_label)
+    found = _kinds(frame.iloc[:, 2], name)
+    codes = np.full(marks.size, -1)
+    for code, one in enumerate(known):
+        same = np.array([one.kind in (None, text) for text in found.values] or [False])
+        codes[(marks == (one.label == "anomalous")) & same[found.codes]] = code
+    return DataFrame({"score": numbers_of(frame.iloc[:, 0]).astype(kind), "code": codes}, index=frame.index)
+
+
+def _parts_of(count: int, task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
+    """Return what a task gives for a partition whose columns are scores and numbers of populations."""
+    scores, codes = frame.iloc[:, 0].to_numpy(), frame.iloc[:, 1].to_numpy()
+    kind = score_type(scores.dtype) if scores.size else None
+    if task.bounds is not None:
+        inside = np.flatnonzero(within(scores, task.bounds))
+        scores, codes = scores[inside], codes[inside]
+    values = as_scores(scores)
+    return PartitionAnswer(task.task(*(values[codes == code] for code in range(count))), score_type=kind)
+
+
+def _verdicts(column: Any, rule: Rule) -> Any:
+    """Return the verdicts of a column of scores; a missing one is abstained on."""
+    found, _ = rule.decided(scores_of(column))
+    return type(column)(found, index=column.index)
+
+
+def _prediction_sets(column: Any, exclusions: Thresholds) -> Any:
+    """Return the labels still possible, as texts; both are where the score is missing."""
+    scores = scores_of(column)
+    possible = exclusions.possible(scores, missing_places(scores))
+    return type(column)(_SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
+
+
+def _decided_by_group(frame: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
+    from pandas import array
+
+    scores, places = scores_of(frame[score]), certificate.lookup.places(frame[group])
+    possible = sets_of(certificate.exclusions, scores, places)
+    return frame.assign(
+        verdict=decided(certificate.rules, scores, places),
+        prediction_set=array(_SETS[possible @ [1, 2]], dtype="string[pyarrow]"),
+    )
+
+
+def _scored(frame: Any, detector: Any) -> Any:
+    """Return the scores of a partition."""
+    from pandas import Series
+    from pandas.api.types import is_extension_array_dtype
+
+    if frame.empty:
+        return Series(np.empty(0), index=frame.index)
+    rows = frame
+    if not knows_names(detector):
+        nullable = any(is_extension_array_dtype(kind) for kind in frame.dtypes)
+        rows = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
+    return Series(scorer(detector)(rows), index=frame.index)
 
 
 def answer_of(task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
@@ -234,421 +438,10 @@ def scores_of(column: Any) -> Scores:
     return as_scores(numbers_of(column), f"column {column.name!r}", missing=True)
 
 
-def verdicts_of(column: Any, rule: Rule) -> Any:
-    """Return the verdicts of a column of scores; a missing one is abstained on."""
-    found, _ = rule.decided(scores_of(column))
-    return type(column)(found, index=column.index)
-
-
-def scored_by(frame: Any, detector: Any) -> Any:
-    """Return the scores of a partition."""
-    from pandas import Series
-    from pandas.api.types import is_extension_array_dtype
-
-    if frame.empty:
-        return Series(np.empty(0), index=frame.index)
-    rows = frame
-    if not knows_names(detector):
-        nullable = any(is_extension_array_dtype(kind) for kind in frame.dtypes)
-        rows = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
-    return Series(scorer(detector)(rows), index=frame.index)
-
-
-_SETS: Final = np.array(SETS, dtype=object)
-
-
-class GroupedFrame:
-    """The labelled scores of a frame by group: one shuffle brings each group into one partition."""
-
-    def __init__(self, df: Any, columns: tuple[str, str, str], anomaly_label: object = 1) -> None:
-        score, label, group = columns
-        check_frame(df, [label, group], [score])
-        require_two(score, label)
-        refuse_as_third(group, (score, label))
-        rows = df[[score, label, group]]
-        first: Seen = answered(partial(_seen, PartitionTask(rows_of, anomaly_label)), *partitions_of(rows))
-        if not first.answer.settled(anomaly_label):
-            raise InputError(NO_SCORES)
-        self.score_type: ScoreType = first.answer.score_type or "float64"
-        found = merged(np.arange(len(first.rows)), [value for _, value, _ in first.rows])
-        self.groups = found.values
-        self.n = np.zeros((2, len(found.values)), dtype=np.int64)
-        marks, counts = np.array([(mark, rows) for (*_, mark), rows in first.rows.items()], dtype=np.int64).T
-        for mark in (0, 1):
-            np.add.at(self.n[mark], found.codes[marks == mark], counts[marks == mark])
-        # as a task of its own the table of groups travels once to each worker, not with every partition
-        lookup = import_package("dask", "dask").delayed(Lookup(found.values), traverse=False)
-        meta = {"place": "int64", "score": self.score_type, "mark": "bool"}
-        self._numbered = rows.map_partitions(_numbered, lookup, anomaly_label, self.score_type, meta=meta)
-
-    def calibrated(self, request: Request) -> Part:
-        """Return what each group gets."""
-        near = self._numbered.shuffle("place", ignore_index=True)
-        return Part.joined(answered(partial(_calibrated, request, self.score_type), *partitions_of(near)))
-
-    def pooled(self, places: NDArray[np.int64]) -> Source:
-        """Return the points of some groups, taken as one."""
-        meta = self._numbered._meta[["score", "mark"]]
-        return _pairs(self._numbered.map_partitions(_of_groups, places, meta=meta), 1)
-
-    def origin(self) -> dict[str, Any]:
-        """Return nothing: a frame has no name."""
-        return {}
-
-
-def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
-    """Return a frame with the verdict and the prediction set of each row, by the rule of its group."""
-    sent = import_package("dask", "dask").delayed(certificate, traverse=False)
-    added = {"verdict": np.empty(0, dtype=np.int8), "prediction_set": np.empty(0, dtype=object)}
-    meta = df._meta.assign(**added).astype({"prediction_set": "string[pyarrow]"})
-    return df.map_partitions(_decided, sent, score, group, meta=meta)
-
-
-def _seen(task: PartitionTask, number: int, frame: Any) -> Seen:
-    answer = answer_of(task, number, frame)
-    try:
-        found = coded(frame.iloc[:, 2])
-    except InputError as error:
-        return Seen(PartitionAnswer(None, problem=(number, str(error))))
-    try:
-        marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), task.anomaly_label)
-    except InputError:  # what is wrong with the labels is said when all are known
-        return Seen(answer)
-    rows: Counter[Any] = Counter()
-    for mark in (False, True):
-        counts = np.bincount(found.codes[marks == mark], minlength=len(found.values)).tolist()
-        # a group goes with its type, since Python holds 1 and true equal
-        pairs = zip(found.values, counts, strict=True)
-        rows.update({(type(value), value, mark): count for value, count in pairs})
-    return Seen(answer, rows)
-
-
-def _numbered(frame: Any, lookup: Lookup, anomaly_label: object, kind: ScoreType) -> Any:
-    """Return the number of each row's group, its score, and whether it is an anomaly."""
-    from pandas import DataFrame
-
-    scores, labels, groups = (frame.iloc[:, place] for place in range(3))
-    marks = as_anomaly_mask(labels.to_numpy(), anomaly_label)
-    values = numbers_of(scores).astype(kind)
-    return DataFrame({"place": lookup.places(groups), "score": values, "mark": marks}, index=frame.index)
-
-
-def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> list[Part]:
-    """Return what the groups of a partition get, all rows of which are in it, if there are any."""
-    if frame.empty:
-        return []
-    places, codes = np.unique(frame["place"].to_numpy(), return_inverse=True)
-    scores, marks = scores_of(frame["score"]), frame["mark"].to_numpy()
-    block = Block.of(scores, marks, codes.reshape(-1), places.size)
-    return [Part.of(request, places, block, kind)]
-
-
-def _of_groups(frame: Any, places: NDArray[np.int64]) -> Any:
-    return frame.loc[np.isin(frame["place"].to_numpy(), places), ["score", "mark"]]
-
-
-def _decided(frame: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
-    from pandas import array
-
-    scores, places = scores_of(frame[score]), certificate.lookup.places(frame[group])
-    possible = sets_of(certificate.exclusions, scores, places)
-    return frame.assign(
-        verdict=decided(certificate.rules, scores, places),
-        prediction_set=array(_SETS[possible @ [1, 2]], dtype="string[pyarrow]"),
-    )
-
-
-def _kinds(column: Any, name: str) -> NDArray[Any]:
-    """Return the kind of each row as a text, None where there is none."""
-    found = coded(column, "kinds")
-    if any(isinstance(value, float) for value in found.values):
-        raise not_kinds(name, column.dtype)
-    texts = np.empty(len(found.values), dtype=object)
-    texts[:] = [text_of(value) or None for value in found.values]
-    return np.asarray(texts[found.codes])
-
-
-def _kinds_seen(task: PartitionTask, name: str, number: int, frame: Any) -> Seen:
-    answer = answer_of(task, number, frame)
-    if answer.problem is not None:
-        return Seen(answer)
-    try:
-        kinds = _kinds(frame.iloc[:, 2], name).tolist()
-    except InputError as error:
-        return Seen(PartitionAnswer(None, problem=(number, str(error))))
-    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), task.anomaly_label)
-    return Seen(answer, Counter(zip(marks.astype(int).tolist(), kinds, strict=True)))
-
-
-def _of_kinds(
-    frame: Any, name: str, known: tuple[Population, ...], anomaly_label: object, kind: ScoreType
-) -> Any:
-    """Return the scores of a partition, and the number of the population of each."""
-    from pandas import DataFrame
-
-    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), anomaly_label)
-    kinds = _kinds(frame.iloc[:, 2], name)
-    codes = np.full(marks.size, -1)
-    for code, one in enumerate(known):
-        mine = marks == (one.label == "anomalous")
-        codes[mine if one.kind is None else mine & (kinds == one.kind)] = code
-    return DataFrame({"score": numbers_of(frame.iloc[:, 0]).astype(kind), "code": codes}, index=frame.index)
-
-
-def _parts_of(count: int, task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
-    """Return what a task gives for a partition whose columns are scores and numbers of populations."""
-    scores, codes = frame.iloc[:, 0].to_numpy(), frame.iloc[:, 1].to_numpy()
-    kind = score_type(scores.dtype) if scores.size else None
-    if task.bounds is not None:
-        inside = np.flatnonzero(within(scores, task.bounds))
-        scores, codes = scores[inside], codes[inside]
-    values = as_scores(scores)
-    return PartitionAnswer(task.task(*(values[codes == code] for code in range(count))), score_type=kind)
-
-
-def calibrate(
-    df: Any,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    score: str = "score",
-    label: str = "label",
-    anomaly_label: object = 1,
-    overlap: str | Overlap | None = None,
-) -> Certificate:
-    """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
-
-    The current scheduler looks at one partition and then makes one pass, or up to four where that partition
-    is unlike the others; counts come back, and the few scores around the thresholds.
-
-    Parameters
-    ----------
-    df : DataFrame of Dask
-        The labelled points.
-    score, label : str
-        The columns of scores and labels; the rest is as in `calibrate_labelled`.
-
-    Examples
-    --------
-    >>> import dask.dataframe as dd
-    >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
-    >>> certificate = calibrate(df)
-    >>> certificate.fpr.n, certificate.regime.value
-    (900, 'separated')
-    """
-    request = Request.of(guarantee, overlap, anomaly_label)
-    return certify(source(df, score, label, request.anomaly_label), request)
-
-
-def certify_curve(
-    df: Any,
-    delta_fpr: float = 0.05,
-    delta_fnr: float = 0.05,
-    *,
-    score: str = "score",
-    label: str = "label",
-    anomaly_label: object = 1,
-    top_fpr: float | None = None,
-    top_fnr: float | None = None,
-) -> Curve:
-    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte.
-
-    Parameters
-    ----------
-    df, score, label : DataFrame of Dask and str
-        The labelled points, and the names of their columns; the rest is as in `pac_wrap.certify_curve`.
-
-    Examples
-    --------
-    >>> import dask.dataframe as dd
-    >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
-    >>> certify_curve(df).at(900.0).fnr.ceiling < 0.1
-    True
-    """
-    request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
-    return certify(source(df, score, label, anomaly_label), request)
-
-
-def calibrate_groups(
-    df: Any,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    score: str = "score",
-    label: str = "label",
-    group: str = "group",
-    together: bool = False,
-    pool: bool = False,
-    anomaly_label: object = 1,
-    overlap: str | Overlap | None = None,
-) -> GroupCertificate:
-    """Return the certificate that `pac_wrap.calibrate_groups` gives for these columns, byte for byte.
-
-    One pass counts labels and groups, and one shuffle brings the rows of each group into one partition, where
-    they are calibrated; a row for each group comes back. The pool takes up to four passes more.
-
-    Parameters
-    ----------
-    df, score, label, group : DataFrame of Dask and str
-        The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate_groups`.
-
-    Examples
-    --------
-    >>> import dask.dataframe as dd
-    >>> columns = {"score": range(1000), "label": [0] * 500 + [1] * 500, "group": ["even", "odd"] * 500}
-    >>> df = dd.from_dict(columns, npartitions=4)
-    >>> sorted(calibrate_groups(df).groups)
-    ['even', 'odd']
-    """
-    request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
-    return certify_groups(GroupedFrame(df, (score, label, group), request.request.anomaly_label), request)
-
-
-def calibrate_kinds(
-    df: Any,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    score: str = "score",
-    label: str = "label",
-    kind: str = "kind",
-    anomaly_label: object = 1,
-    overlap: str | Overlap | None = None,
-) -> Certificate:
-    """Return the certificate that `pac_wrap.calibrate` gives for the same scores by kind, byte for byte.
-
-    A class none of whose rows names a kind has none. One pass counts the kinds, and the passes that follow,
-    as many as `calibrate` makes or a few more, are over all of them together.
-
-    Parameters
-    ----------
-    df, score, label, kind : DataFrame of Dask and str
-        The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate`.
-
-    Examples
-    --------
-    >>> import dask.dataframe as dd
-    >>> columns = {"score": range(1000), "label": [0] * 900 + [1] * 100, "kind": [None] * 900 + ["x"] * 100}
-    >>> df = dd.from_dict(columns, npartitions=4)
-    >>> [part.name for part in calibrate_kinds(df).anomalous]
-    ['x']
-    """
-    mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
-    asked = asked_of_kinds(guarantee, overlap)
-    return certify_kinds(source(df, score, label, mark, kind), partial(KindRequest.of, *asked))
-
-
-def decide(
-    df: Any, certificate: Certificate | GroupCertificate, *, score: str = "score", group: str | None = None
-) -> Any:
-    """Return the frame with the columns `verdict` and `prediction_set`, not yet computed.
-
-    A missing score is abstained on. Where the frame's scores are of a narrower type than the certificate's,
-    and that may change verdicts, a `PrecisionWarning` says so. A certificate of groups needs the column
-    `group`; groups that were never seen are abstained on, and scores of a narrower type are refused.
-
-    Parameters
-    ----------
-    df : DataFrame of Dask
-        The points.
-    certificate : Certificate or GroupCertificate
-        What decides.
-    score, group : str
-        The columns of scores and, for a certificate of groups, of groups.
-
-    Examples
-    --------
-    >>> import dask.dataframe as dd
-    >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
-    >>> list(decide(df, calibrate(df)).columns)
-    ['score', 'label', 'verdict', 'prediction_set']
-    """
-    check_group(certificate, group)
-    check_frame(df, numbers=[score])
-    refuse_added(df.columns, ["verdict", "prediction_set"])
-    kind = column_type(df[score].dtype)
-    if isinstance(certificate, GroupCertificate):
-        check_frame(df, [group])
-        refuse_narrower(kind, certificate, score)
-        return decided_by_group(df, certificate, score, str(group))
-    warn_if_undecidable(certificate, kind, score)
-    scores, rule = df[score], certificate.rule
-    return df.assign(
-        verdict=scores.map_partitions(verdicts_of, rule, meta=("verdict", "int8")),
-        prediction_set=scores.map_partitions(
-            _prediction_sets, certificate.exclusions, meta=("prediction_set", "string[pyarrow]")
-        ),
-    )
-
-
-def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, score: str = "score") -> Any:
-    """Return the frame with a column of anomaly scores, not yet computed; higher is more anomalous.
-
-    The detector is a fitted one, or a PACWrap around it. Its features are the columns it was fitted on if it
-    knows their names, else all columns of numbers.
-
-    Parameters
-    ----------
-    df : DataFrame of Dask
-        The rows.
-    detector : object
-        What gives the scores.
-    features : sequence of str, optional
-        The columns that it gets.
-    score : str
-        The column that is added.
-
-    Examples
-    --------
-    >>> import dask.dataframe as dd
-    >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
-    >>> list(score(df, lambda X: -X[:, 0], features=["score"], score="turned").columns)
-    ['score', 'label', 'turned']
-    """
-    check_frame(df)
-    features = features_of(detector, features, lambda: df.select_dtypes("number").columns)
-    check_frame(df, numbers=features)
-    refuse_added(df.columns, [score])
-    check_features(detector, features)
-    # as a task of its own the detector travels once to each worker, not with every partition
-    sent = import_package("dask", "dask").delayed(detector, traverse=False)
-    scores = df[features].map_partitions(scored_by, sent, meta=(score, "float64"))
-    return df.assign(**{score: scores})
-
-
-def _prediction_sets(column: Any, exclusions: Thresholds) -> Any:
-    """Return the labels still possible, as texts; both are where the score is missing."""
-    scores = scores_of(column)
-    possible = exclusions.possible(scores, missing_places(scores))
-    return type(column)(_SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
-
-
 _BLOCK: Final = 1 << 25
 _SAMPLE: Final = 1 << 20
 # what the readers of pandas and Arrow raise on files that are not what they seem
 _ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError, OSError, NotImplementedError)
-
-
-@contextmanager
-def opened(
-    files: Sequence[Path],
-    reader: Reader,
-    columns: tuple[str, ...],
-    label_text: str | None,
-    delimiter: str | None,
-    master: str | None,
-) -> Iterator[tuple[Any, InspectedFiles]]:
-    """Yield a frame of scores, marks and perhaps groups or kinds, and what is known about its files."""
-    frames = import_package("dask.dataframe", "dask")
-    score, label, *group = columns
-    found = inspect(files, reader, score, label, delimiter, *group)
-    with found.naming_rows(score), _workers(master), _refusing(files):
-        frame = frames.concat([read(reader, *layout, columns) for layout in found.by_layout.items()])
-        if reader != "read_parquet":
-            frame = frame.persist()
-        counted = sum_over_partitions(_count_labels, *partitions_of(frame))
-        if not counted.counts:
-            raise no_rows([str(file) for file in files])
-        marks = anomaly_marks(counted.counts, label, label_text)
-        marked = frame["label"].map_partitions(_marked, marks, meta=("label", "bool"))
-        yield frame.assign(label=marked), found
 
 
 @contextmanager
@@ -684,7 +477,7 @@ def _refusing(files: Sequence[Path]) -> Iterator[None]:
         raise InputError(f"cannot read {', '.join(map(str, files))}: {reason}") from error
 
 
-def read(reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
+def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
     """Return the scores and labels in files of one layout, as `score_and_label` makes them."""
     frames = import_package("dask.dataframe", "dask")
     paths, columns = [escape(str(file.absolute())) for file in files], list(wanted)
@@ -814,30 +607,26 @@ def label_texts(column: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelCounts:
-    """How often the first few labels occur, in the order of their texts; None, no label, is the last.
-
-    >>> LabelCounts.of({"ok": 2}) + LabelCounts.of({None: 1, "ok": 3, "bad": 1})
-    LabelCounts(counts=(('bad', 1), ('ok', 5), (None, 1)))
-    """
+class FirstLabels:
+    """How often the first few labels occur, in the order of their texts; None, no label, is the last."""
 
     counts: tuple[tuple[str | None, int], ...]
 
     @classmethod
-    def of(cls, counts: Mapping[str | None, int]) -> "LabelCounts":
+    def of(cls, counts: Mapping[str | None, int]) -> "FirstLabels":
         """Return the first few of these counts; all parts of the data that hold such a label keep it."""
         ordered = sorted(counts.items(), key=lambda pair: (pair[0] is None, pair[0] or ""))
         return cls(tuple(ordered[:LOOKED_AT]))
 
-    def __add__(self, other: "LabelCounts") -> "LabelCounts":
+    def __add__(self, other: "FirstLabels") -> "FirstLabels":
         return self.of(Counter(dict(self.counts)) + Counter(dict(other.counts)))
 
 
-def _count_labels(number: int, frame: Any) -> LabelCounts:
+def _count_labels(number: int, frame: Any) -> FirstLabels:
     labels = frame["label"].array
     counts = np.bincount(labels.codes + 1, minlength=len(labels.categories) + 1).tolist()
     names = [None, *labels.categories]
-    return LabelCounts.of({name: count for name, count in zip(names, counts, strict=True) if count})
+    return FirstLabels.of({name: count for name, count in zip(names, counts, strict=True) if count})
 
 
 def _marked(labels: Any, marks: tuple[str, ...]) -> Any:

@@ -23,48 +23,29 @@ import numpy as np
 from pac_wrap.base.arguments import Scores, as_anomaly_mask
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.floats import ScoreType, just_below, order_key
-from pac_wrap.engines.files import (
-    InspectedFiles,
-    Layout,
-    Reader,
-    check_features,
-    check_group,
-    features_of,
+from pac_wrap.engines.files import InspectedFiles, Layout
+from pac_wrap.engines.frames import (
+    Engine,
+    LabelCounts,
+    Names,
     import_package,
-    inspect,
     knows_names,
     not_kinds,
     require_columns,
     scorer,
-    warn_if_undecidable,
 )
 from pac_wrap.errors import InputError, MissingExtraError
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.consistency import MOST_KINDS
-from pac_wrap.method.certify import certify
-from pac_wrap.method.curves.certify import CurveRequest
-from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, certify_groups
+from pac_wrap.method.groups.calibrate import NO_SCORES
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of, texts_of, too_many
-from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
-from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request
 from pac_wrap.method.source import CountedSource, Source
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.calibrate import populations_of
-from pac_wrap.tables.columns import (
-    BLANKS,
-    LOOKED_AT,
-    NUMBER,
-    anomaly_marks,
-    no_rows,
-    refuse_added,
-    refuse_as_third,
-    require_two,
-)
-from pac_wrap.tables.decide import refuse_narrower
+from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, refuse_as_third, require_two
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 from pac_wrap.tables.sql.expressions import (
     Compared,
@@ -90,6 +71,181 @@ _PARTS: Final = {0: (1 << 22) - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
 _SPELLED: Final = 8
 # knots of a grid between which rows are added up, rather than grouped
 _SUMS: Final = 12
+_WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
+_TEXTS: Final = ("string", "char", "varchar")
+# the column that a small table is joined by; no frame has one of this name
+_OWN: Final = "pac-wrap group"
+_NUMBERS: Final = (*_WHOLE, "float", "double", "decimal")
+_SCORES: Final = (*_NUMBERS, "boolean")
+_LABELS: Final = (*_SCORES, *_TEXTS)
+_KINDS: Final = (*_TEXTS, *_WHOLE, "boolean", "date")
+_GROUPS: Final = (*_KINDS, "float", "double")
+# the kinds of both classes, and the rows of both without one
+_LISTED: Final = 2 * MOST_KINDS + 2
+
+
+class Spark(Engine):
+    """DataFrames of Spark, classic or Connect."""
+
+    name = "spark"
+    packages = ("pyspark", "pandas", "pyarrow")
+
+    def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
+        """Refuse what is no Spark DataFrame, and columns that are absent or of other types than these."""
+        if not isinstance(df, import_package("pyspark.sql", "spark").DataFrame):
+            kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
+            raise InputError(f"df must be a DataFrame of Spark, got {kind}; try spark.createDataFrame(df)")
+        require_columns([*numbers, *labels, *groups], df.columns)
+        what = "numbers", "labels: numbers, booleans or texts", "groups: texts, numbers, dates or booleans"
+        known = zip((numbers, labels, groups), (_SCORES, _LABELS, _GROUPS), what, strict=True)
+        for names, kinds, rule in known:
+            _require_types(df, names, kinds, rule)
+
+    def source(self, df: Any, columns: Names, anomaly_label: object = 1, called: str = "") -> Source:
+        """Return the labelled scores of two columns, by the kinds in a third if it is named."""
+        score, label, *kind = columns
+        require_two(score, label)
+        self.check(df, [score], [label])
+        score_type, pairs = self.score_type(df, score), _pairs(df, score, label)
+        if not kind:
+            return CountedSource(SparkCounts(df.selectExpr(*pairs), score_type, anomaly_label))
+        require_columns(kind, df.columns)
+        refuse_as_third(kind[0], (score, label), "kind")
+        name, found_type = called or kind[0], dict(df.dtypes)[kind[0]]
+        if base_type(found_type) not in _KINDS:
+            raise not_kinds(name, found_type)
+        # without a collation, which would take other texts for the same kind
+        text = f"nullif(CAST({quote_name(kind[0], 'spark')} AS STRING), '') AS kind"
+        rows = df.selectExpr(*pairs, text)
+        mark = SparkCounts(rows.select("score", "label"), score_type, anomaly_label).mark()
+        marked = rows.selectExpr("score", f"{mark} AS label", "kind")
+        found = fetched(marked.groupBy("label", "kind").count().limit(_LISTED + 1))
+        if found.num_rows > _LISTED:
+            raise InputError(
+                f"column {name!r} names more than {MOST_KINDS} kinds of a class; at most so many can have"
+                " their own ceilings, so merge some"
+            )
+        columns = (found.column(one).to_pylist() for one in ("label", "kind", "count"))
+        known = populations_of(name, [*zip(*columns, strict=True)])
+        texts = ("" if one.kind is None else f" AND kind = {literal(one.kind, 'string')}" for one in known)
+        cases = [
+            f"WHEN label = {int(one.label == 'anomalous')}{text} THEN {code}"
+            for code, (one, text) in enumerate(zip(known, texts, strict=True))
+        ]
+        coded = marked.selectExpr("score", f"CASE {' '.join(cases)} END AS label")
+        return CountedSource(SparkCounts(coded, score_type, 1, len(known)), known)
+
+    def grouped(self, df: Any, columns: Names, anomaly_label: object = 1) -> "GroupedFrame":
+        """Return the labelled scores of two columns by the groups in a third."""
+        score, label, group = columns
+        require_two(score, label)
+        self.check(df, [score], [label], [group])
+        refuse_as_third(group, (score, label))
+        rows = df.selectExpr(*_pairs(df, score, label), f"{group_sql(df, group)} AS value")
+        return GroupedFrame(rows, self.score_type(df, score), anomaly_label)
+
+    def score_type(self, df: Any, score: str) -> ScoreType:
+        """Return the type of a column of scores."""
+        return "float32" if dict(df.dtypes)[score] == "float" else "float64"
+
+    def decided(self, df: Any, certificate: Certificate, score: str) -> Any:
+        """Return the frame with the columns `verdict` and `prediction_set`."""
+        verdict = verdict_sql(certificate.rule, score, "spark")
+        labels = prediction_set_sql(certificate.exclusions, score, "spark")
+        return df.selectExpr("*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set")
+
+    def decided_by_group(self, df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
+        """Return the frame with those columns, each row by the rule of its group."""
+        import pyarrow as pa
+
+        kind = _kind(df, group)
+        texts = texts_of(certificate.groups)
+        values = {place: value for place, text in enumerate(texts) for value in kind.of(text)}
+        ends = zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
+        known = pa.array(values.values(), type=pa.type_for_alias(kind.arrow))
+        rules = known, {name: column[[*values]] for name, column in ends}
+        verdict, labels = answers_sql(Compared.column(score, "spark"), "spark")
+        return _joined(df.alias("given"), group_sql(df, group), *rules).selectExpr(
+            "given.*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
+        )
+
+    def numbers(self, df: Any) -> Iterable[Any]:
+        """Return the names of all columns of numbers."""
+        return [name for name, kind in df.dtypes if base_type(kind) in _NUMBERS]
+
+    def scored(self, df: Any, detector: Any, features: list[Any], score: str) -> Any:
+        """Return the frame with a column of a detector's scores."""
+        import pandas as pd
+        from pyspark.sql import functions
+
+        scores, named = scorer(detector), knows_names(detector)
+
+        def batches(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
+            for frame in frames:
+                found = scores(frame if named else frame.to_numpy()) if len(frame) else []
+                yield pd.Series(found, dtype=float)
+
+        rows = functions.struct(*(functions.expr(_double(name)).alias(name) for name in features))
+        return df.withColumn(score, functions.pandas_udf(batches, "double")(rows))
+
+    @contextmanager
+    def reading(self, found: InspectedFiles, columns: tuple[str, ...], master: str | None) -> Iterator[Any]:
+        """Yield a frame of `score`, `label` as a text without case, and perhaps `group`, out of files."""
+        for file in found.files:
+            if file.name.startswith(("_", ".")) or ":" in file.name:
+                rule = "Spark reads no file whose name starts with _ or a dot or has a colon"
+                raise InputError(f"{rule}, such as {file}; rename it")
+        score, label, *group = columns
+        with spark_session(master) as session, _refusing(found.files):
+            frames = [read(session, found.reader, *layout, columns) for layout in found.by_layout.items()]
+            narrow = all(dict(one.dtypes).get(score) == "float" for one in frames)
+            frame = reduce(_union, (score_and_label(one, score, label, narrow, group) for one in frames))
+            if found.reader != "read_parquet":  # texts are parsed once
+                frame = frame.persist()
+            try:
+                yield frame
+            finally:
+                frame.unpersist()
+
+    def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
+        """Return such a frame with labels that are true for anomalies; refuse scores that are no numbers."""
+        from pyspark.sql import functions
+
+        sums = [functions.expr(one) for one in ("count(*) AS n", "count(bad) AS wrong", "min(bad) AS bad")]
+        rows = frame.groupBy("label").agg(*sums).orderBy("label").limit(LOOKED_AT).collect()
+        if wrong := sum(row.wrong for row in rows):
+            example = min(row.bad for row in rows if row.wrong)
+            others = f" and {wrong - 1:,} more" if wrong > 1 else ""
+            raise InputError(
+                f"column {score!r} must hold numbers, got {example!r:.60}{others}; fix those rows"
+            )
+        marks = choose([(row.label, row.n) for row in rows])
+        listed = ", ".join(literal(mark, "string") for mark in marks)
+        return frame.drop("bad").withColumn("label", functions.expr(f"label IN ({listed})"))
+
+
+ENGINE: Final = Spark()
+calibrate, certify_curve = ENGINE.calibrate, ENGINE.certify_curve
+calibrate_groups, calibrate_kinds = ENGINE.calibrate_groups, ENGINE.calibrate_kinds
+decide, score = ENGINE.decide, ENGINE.score
+
+
+def _require_types(df: Any, names: Sequence[Any], kinds: tuple[str, ...], rule: str) -> None:
+    for name in names:
+        if base_type(kind := dict(df.dtypes)[name]) not in kinds:
+            raise InputError(f"column {name!r} must hold {rule}, but its type is {kind}; pick another column")
+
+
+def _pairs(df: Any, score: str, label: str) -> tuple[str, str]:
+    """Return the expressions for the columns `score` and `label`."""
+    name = quote_name(label, "spark")
+    # without a collation, which would take other texts for the same label
+    plain = name if base_type(dict(df.dtypes)[label]) in _SCORES else f"CAST({name} AS STRING)"
+    return f"{_double(score)} AS score", f"{plain} AS label"
+
+
+def _double(column: str) -> str:
+    return f"CAST({quote_name(column, 'spark')} AS DOUBLE)"
 
 
 class SparkCounts:
@@ -358,16 +514,6 @@ def literal(label: Any, kind: str) -> str:
     return f"CAST('{label}' AS {kind})"
 
 
-_WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
-_TEXTS: Final = ("string", "char", "varchar")
-# the column that a small table is joined by; no frame has one of this name
-_OWN: Final = "pac-wrap group"
-_KINDS: Final = (*_TEXTS, *_WHOLE, "boolean", "date")
-# the kinds of both classes, and the rows of both without one
-_LISTED: Final = 2 * MOST_KINDS + 2
-GROUPS: Final = (*_TEXTS, *_WHOLE, "float", "double", "boolean", "date")
-
-
 class _Kind(NamedTuple):
     """A type of groups: its name in Spark and in Arrow, and what reads a text."""
 
@@ -416,9 +562,8 @@ def group_sql(df: Any, group: str) -> str:
 class GroupedFrame:
     """The labelled scores of a frame by group: one shuffle brings the rows of each group together."""
 
-    def __init__(self, df: Any, columns: tuple[str, str, str], anomaly_label: object = 1) -> None:
-        score, label, group = columns
-        rows, self.score_type = _selected(df, score, label, ("value", group, "group"))
+    def __init__(self, rows: Any, score_type: ScoreType, anomaly_label: object) -> None:
+        self.score_type = score_type
         functions = import_package("pyspark.sql.functions", "spark")
         mark = SparkCounts(rows.select("score", "label"), self.score_type, anomaly_label).mark()
         wanted = ("count(*) AS rows", f"count_if({mark} = 1) AS anomalous")
@@ -478,23 +623,6 @@ def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any])
         yield pa.RecordBatch.from_pydict(Part.of(request, places, block, score_type).flat())
 
 
-def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
-    """Return a frame with the verdict and the prediction set of each row, by the rule of its group."""
-    import pyarrow as pa
-
-    kind = _kind(df, group)
-    values = {
-        place: value for place, text in enumerate(texts_of(certificate.groups)) for value in kind.of(text)
-    }
-    ends = zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
-    known = pa.array(values.values(), type=pa.type_for_alias(kind.arrow))
-    rules = known, {name: column[[*values]] for name, column in ends}
-    verdict, labels = answers_sql(Compared.column(score, "spark"), "spark")
-    return _joined(df.alias("given"), group_sql(df, group), *rules).selectExpr(
-        "given.*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
-    )
-
-
 def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any:
     """Return a frame in which each row has the columns of its group, which an expression gives."""
     import pyarrow as pa
@@ -503,290 +631,6 @@ def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any
     small = frame.sparkSession.createDataFrame(pa.table({_OWN: groups, **columns}))
     same = functions.expr(f"{value} <=> {quote_name(_OWN, 'spark')}")
     return frame.join(functions.broadcast(small), same, "left")
-
-
-def source(
-    df: Any,
-    score: str,
-    label: str,
-    anomaly_label: object = 1,
-    kind: str | None = None,
-    called: str | None = None,
-) -> Source:
-    """Return the labelled scores of two columns, by the kinds in a third if it is named.
-
-    `called` is what the user calls that third column, if it is not its name.
-    """
-    third = () if kind is None else ("kind", kind, "kind")
-    rows, score_type = _selected(df, score, label, third)
-    if kind is None:
-        return CountedSource(SparkCounts(rows, score_type, anomaly_label))
-    name, found_type = called or kind, dict(rows.dtypes)["kind"]
-    if base_type(found_type) not in _KINDS:
-        raise not_kinds(name, found_type)
-    mark = SparkCounts(rows.select("score", "label"), score_type, anomaly_label).mark()
-    # without a collation, which would take other texts for the same kind
-    marked = rows.selectExpr("score", f"{mark} AS label", "nullif(CAST(kind AS STRING), '') AS kind")
-    found = fetched(marked.groupBy("label", "kind").count().limit(_LISTED + 1))
-    if found.num_rows > _LISTED:
-        raise InputError(
-            f"column {name!r} names more than {MOST_KINDS} kinds of a class; at most so many can have"
-            " their own ceilings, so merge some"
-        )
-    columns = (found.column(one).to_pylist() for one in ("label", "kind", "count"))
-    known = populations_of(name, [*zip(*columns, strict=True)])
-    texts = ("" if one.kind is None else f" AND kind = {literal(one.kind, 'string')}" for one in known)
-    cases = [
-        f"WHEN label = {int(one.label == 'anomalous')}{text} THEN {code}"
-        for code, (one, text) in enumerate(zip(known, texts, strict=True))
-    ]
-    coded = marked.selectExpr("score", f"CASE {' '.join(cases)} END AS label")
-    return CountedSource(SparkCounts(coded, score_type, 1, len(known)), known)
-
-
-def _selected(df: Any, score: str, label: str, third: tuple[str, ...] = ()) -> tuple[Any, ScoreType]:
-    """Return the columns of scores and labels, and a third one of groups or kinds, under its own name."""
-    require_two(score, label)
-    columns = {"score": _double(score), "label": ""}
-    if third:
-        name, column, what = third
-        check_frame(df, {score: SCORES, label: LABELS, column: GROUPS if what == "group" else ()})
-        refuse_as_third(column, (score, label), what)
-        columns[name] = group_sql(df, column) if what == "group" else quote_name(column, "spark")
-    else:
-        check_frame(df, {score: SCORES, label: LABELS})
-    columns["label"] = _label(df, label)
-    return df.selectExpr(*(f"{value} AS {name}" for name, value in columns.items())), type_of(df, score)
-
-
-_NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-SCORES: Final = (*_NUMBERS, "boolean")
-LABELS: Final = (*SCORES, "string", "char", "varchar")
-
-
-def calibrate(
-    df: Any,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    score: str = "score",
-    label: str = "label",
-    anomaly_label: object = 1,
-    overlap: str | Overlap | None = None,
-) -> Certificate:
-    """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
-
-    Three jobs or more compute the frame, the first of them only its first rows; `df.cache()` avoids that
-    where it is expensive.
-
-    Parameters
-    ----------
-    df : DataFrame of Spark
-        The labelled points.
-    score, label : str
-        The columns of scores and labels; the rest is as in `calibrate_labelled`.
-
-    Examples
-    --------
-    >>> calibrate(df).fpr.n  # doctest: +SKIP
-    900
-    """
-    request = Request.of(guarantee, overlap, anomaly_label)
-    return certify(source(df, score, label, request.anomaly_label), request)
-
-
-def certify_curve(
-    df: Any,
-    delta_fpr: float = 0.05,
-    delta_fnr: float = 0.05,
-    *,
-    score: str = "score",
-    label: str = "label",
-    anomaly_label: object = 1,
-    top_fpr: float | None = None,
-    top_fnr: float | None = None,
-) -> Curve:
-    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte.
-
-    Parameters
-    ----------
-    df, score, label : DataFrame of Spark and str
-        The labelled points, and the names of their columns; the rest is as in `pac_wrap.certify_curve`.
-
-    Examples
-    --------
-    >>> certify_curve(df).at(900.0).fnr.ceiling < 0.1  # doctest: +SKIP
-    True
-    """
-    request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
-    return certify(source(df, score, label, anomaly_label), request)
-
-
-def calibrate_groups(
-    df: Any,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    score: str = "score",
-    label: str = "label",
-    group: str = "group",
-    together: bool = False,
-    pool: bool = False,
-    anomaly_label: object = 1,
-    overlap: str | Overlap | None = None,
-) -> GroupCertificate:
-    """Return the certificate that `pac_wrap.calibrate_groups` gives for these columns, byte for byte.
-
-    One shuffle brings the rows of each group together, in order, and Python workers, where pac_wrap must be
-    installed, calibrate them. The driver gets a row for each group. Two small jobs before it count labels and
-    groups; three after it find the pool.
-
-    Parameters
-    ----------
-    df, score, label, group : DataFrame of Spark and str
-        The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate_groups`.
-
-    Examples
-    --------
-    >>> sorted(calibrate_groups(df).groups)  # doctest: +SKIP
-    ['even', 'odd']
-    """
-    request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
-    return certify_groups(GroupedFrame(df, (score, label, group), request.request.anomaly_label), request)
-
-
-def calibrate_kinds(
-    df: Any,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    score: str = "score",
-    label: str = "label",
-    kind: str = "kind",
-    anomaly_label: object = 1,
-    overlap: str | Overlap | None = None,
-) -> Certificate:
-    """Return the certificate that `pac_wrap.calibrate` gives for the same scores by kind, byte for byte.
-
-    A class none of whose rows names a kind has none. One job counts labels, one the kinds, and each kind
-    takes three or more, like `calibrate`.
-
-    Parameters
-    ----------
-    df, score, label, kind : DataFrame of Spark and str
-        The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate`.
-
-    Examples
-    --------
-    >>> [part.name for part in calibrate_kinds(df).anomalous]  # doctest: +SKIP
-    ['x']
-    """
-    mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
-    asked = asked_of_kinds(guarantee, overlap)
-    return certify_kinds(source(df, score, label, mark, kind), partial(KindRequest.of, *asked))
-
-
-def decide(
-    df: Any, certificate: Certificate | GroupCertificate, *, score: str = "score", group: str | None = None
-) -> Any:
-    """Return the frame with the columns `verdict` and `prediction_set`, as expressions of Spark's own.
-
-    A missing score is abstained on. Where the frame's scores are of a narrower type than the certificate's,
-    and that may change verdicts, a `PrecisionWarning` says so. A certificate of groups needs the column
-    `group`; its rules are joined to the rows, groups that were never seen are abstained on, and scores of a
-    narrower type are refused.
-
-    Parameters
-    ----------
-    df : DataFrame of Spark
-        The points.
-    certificate : Certificate or GroupCertificate
-        What decides.
-    score, group : str
-        The columns of scores and, for a certificate of groups, of groups.
-
-    Examples
-    --------
-    >>> decide(df, calibrate(df)).columns  # doctest: +SKIP
-    ['score', 'label', 'verdict', 'prediction_set']
-    """
-    check_group(certificate, group)
-    check_frame(df, {score: SCORES})
-    refuse_added(df.columns, ["verdict", "prediction_set"])
-    if isinstance(certificate, GroupCertificate):
-        check_frame(df, {str(group): GROUPS})
-        refuse_narrower(type_of(df, score), certificate, score)
-        return decided_by_group(df, certificate, score, str(group))
-    warn_if_undecidable(certificate, type_of(df, score), score)
-    verdict = verdict_sql(certificate.rule, score, "spark")
-    labels = prediction_set_sql(certificate.exclusions, score, "spark")
-    return df.selectExpr("*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set")
-
-
-def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, score: str = "score") -> Any:
-    """Return the frame with a column of anomaly scores, not yet computed; higher is more anomalous.
-
-    The detector is a fitted one, or a PACWrap around it, and gets its features as float64. They are the
-    columns it was fitted on if it knows their names, else all columns of numbers.
-
-    Parameters
-    ----------
-    df : DataFrame of Spark
-        The rows.
-    detector : object
-        What gives the scores.
-    features : sequence of str, optional
-        The columns that it gets.
-    score : str
-        The column that is added.
-
-    Examples
-    --------
-    >>> score(df, lambda X: -X[:, 0], features=["score"], score="turned").columns  # doctest: +SKIP
-    ['score', 'label', 'turned']
-    """
-    check_frame(df, {})
-    pd, functions = import_package("pandas", "spark"), import_package("pyspark.sql.functions", "spark")
-    features = features_of(
-        detector, features, lambda: (name for name, kind in df.dtypes if base_type(kind) in _NUMBERS)
-    )
-    check_frame(df, dict.fromkeys(features, SCORES))
-    refuse_added(df.columns, [score])
-    check_features(detector, features)
-    scores, named = scorer(detector), knows_names(detector)
-
-    def batches(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:  # type: ignore[name-defined]  # pd is imported late
-        for frame in frames:
-            yield pd.Series(scores(frame if named else frame.to_numpy()) if len(frame) else [], dtype=float)
-
-    rows = functions.struct(*(functions.expr(_double(name)).alias(name) for name in features))
-    return df.withColumn(score, functions.pandas_udf(batches, "double")(rows))
-
-
-def check_frame(df: Any, columns: dict[str, tuple[str, ...]]) -> None:
-    """Refuse what is no Spark DataFrame, and columns that are absent or of other types than these."""
-    if not isinstance(df, import_package("pyspark.sql", "spark").DataFrame):
-        kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
-        raise InputError(f"df must be a DataFrame of Spark, got {kind}; try spark.createDataFrame(df)")
-    require_columns(list(columns), df.columns)
-    for name, kinds in columns.items():
-        kind = dict(df.dtypes)[name]
-        if kinds and base_type(kind) not in kinds:
-            labels = "labels: numbers, booleans or texts" if "string" in kinds else "numbers"
-            what = "groups: texts, numbers, dates or booleans" if kinds is GROUPS else labels
-            raise InputError(f"column {name!r} must hold {what}, but its type is {kind}; pick another column")
-
-
-def type_of(df: Any, score: str) -> ScoreType:
-    """Return the type of a column of scores."""
-    return "float32" if dict(df.dtypes).get(score) == "float" else "float64"
-
-
-def _label(df: Any, label: str) -> str:
-    name = quote_name(label, "spark")
-    # without a collation, which would take other texts for the same label
-    return name if base_type(dict(df.dtypes)[label]) in SCORES else f"CAST({name} AS STRING)"
-
-
-def _double(column: str) -> str:
-    return f"CAST({quote_name(column, 'spark')} AS DOUBLE)"
 
 
 # all cores, and a task that fails is tried again
@@ -804,38 +648,6 @@ _CSV: Final[dict[str, Any]] = {
     # with a row's other cells left out, nobody would notice that it has too many or too few
     "columnPruning": False,
 }
-
-
-@contextmanager
-def opened(
-    files: Sequence[Path],
-    reader: Reader,
-    columns: tuple[str, ...],
-    label_text: str | None,
-    delimiter: str | None,
-    master: str | None,
-) -> Iterator[tuple[Any, InspectedFiles]]:
-    """Yield a frame of scores, marks and perhaps groups or kinds, and what is known about its files."""
-    for package in ("pyspark", "pandas", "pyarrow"):
-        import_package(package, "spark")
-    for file in files:
-        if file.name.startswith(("_", ".")) or ":" in file.name:
-            rule = "Spark reads no file whose name starts with _ or a dot or has a colon"
-            raise InputError(f"{rule}, such as {file}; rename it")
-    score, label, *group = columns
-    found = inspect(files, reader, score, label, delimiter, *group)
-    with found.naming_rows(score), spark_session(master) as session, _refusing(files):
-        frames = [read(session, reader, *layout, columns) for layout in found.by_layout.items()]
-        narrow = all(type_of(one, score) == "float32" for one in frames)
-        frame = reduce(_union, (score_and_label(one, score, label, narrow, group) for one in frames))
-        if reader != "read_parquet":  # texts are parsed once
-            frame = frame.persist()
-        try:
-            marks = anomaly_marks(_counted(frame, files, score), label, label_text)
-            listed = ", ".join(literal(mark, "string") for mark in marks)
-            yield frame.selectExpr("score", f"label IN ({listed}) AS label", *["group"] * len(group)), found
-        finally:
-            frame.unpersist()
 
 
 @contextmanager
@@ -902,7 +714,7 @@ def _silenced() -> Iterator[None]:
         os.close(nowhere)
 
 
-def read(session: Any, reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
+def read(session: Any, reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
     """Return a frame of files of one layout, in which CSV and JSON are texts."""
     paths = [_literal(file) for file in files]
     if reader == "read_parquet":
@@ -942,11 +754,12 @@ def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Seq
 
     Scores become doubles unless they are float32 in all files: Spark would make float32 of whole numbers too.
     """
-    check_frame(frame, {score: (*SCORES, "string"), label: LABELS} | dict.fromkeys(group, GROUPS))
+    texts = dict(frame.dtypes)[score] == "string"
+    ENGINE.check(frame, [] if texts else [score], [label], group)
     name = quote_name(score, "spark")
     text = without_case_sql(f"CAST({quote_name(label, 'spark')} AS STRING)", "spark")
     others = [f"{text} AS label", *(f"{group_sql(frame, one)} AS group" for one in group)]
-    if dict(frame.dtypes)[score] != "string":
+    if not texts:
         number = name if narrow else f"CAST({name} AS DOUBLE)"
         return frame.selectExpr(f"{number} AS score", "CAST(NULL AS STRING) AS bad", *others)
     trimmed = f"trim(BOTH '{BLANKS}' FROM lower({name}))"
@@ -962,20 +775,6 @@ def _union(one: Any, other: Any) -> Any:
         kinds = f"{one.dtypes[3][1]} and {other.dtypes[3][1]}"
         raise InputError(f"the files hold groups of different types, {kinds}; give the column one type")
     return one.unionAll(other)
-
-
-def _counted(frame: Any, files: Sequence[Path], score: str) -> list[tuple[str | None, int]]:
-    """Return the first labels and how often each occurs, after refusing scores that are no numbers."""
-    functions = import_package("pyspark.sql.functions", "spark")
-    sums = [functions.expr(one) for one in ("count(*) AS n", "count(bad) AS wrong", "min(bad) AS bad")]
-    rows = frame.groupBy("label").agg(*sums).orderBy("label").limit(LOOKED_AT).collect()
-    if not rows:
-        raise no_rows([str(file) for file in files])
-    if wrong := sum(row.wrong for row in rows):
-        example = min(row.bad for row in rows if row.wrong)
-        others = f" and {wrong - 1:,} more" if wrong > 1 else ""
-        raise InputError(f"column {score!r} must hold numbers, got {example!r:.60}{others}; fix those rows")
-    return [(row.label, row.n) for row in rows]
 
 
 @contextmanager

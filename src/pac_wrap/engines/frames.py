@@ -1,0 +1,375 @@
+"""Frames of points: calibrate, certify, decide and score them, whichever engine holds them."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import ScoreType
+from pac_wrap.base.text import quoted
+from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certify import certify
+from pac_wrap.method.curves.certify import CurveRequest
+from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.groups.calibrate import GroupRequest, GroupSource, certify_groups
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request
+from pac_wrap.method.source import Source
+from pac_wrap.tables.columns import refuse_added, require_column
+from pac_wrap.tables.decide import refuse_narrower
+
+if TYPE_CHECKING:
+    from pac_wrap.engines.files import InspectedFiles
+
+# of columns
+Names = Sequence[Any]
+# the first labels in the order of their texts, None for no label, and how often each occurs
+LabelCounts = Sequence[tuple[str | None, int]]
+
+
+class Engine(ABC):
+    """What holds frames in partitions: it counts and computes, and everything else is the same for all."""
+
+    name: ClassVar[str]
+    # without these it reads no files
+    packages: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
+        """Refuse what is no frame of this engine, and columns that are absent or hold something else."""
+
+    @abstractmethod
+    def source(self, df: Any, columns: Names, anomaly_label: object = 1, called: str = "") -> Source:
+        """Return the labelled scores of two columns, by the kinds in a third if there is one.
+
+        `called` is what the user calls that third column, if it is not its name.
+        """
+
+    @abstractmethod
+    def grouped(self, df: Any, columns: Names, anomaly_label: object = 1) -> GroupSource:
+        """Return the labelled scores of two columns by the groups in a third."""
+
+    @abstractmethod
+    def score_type(self, df: Any, score: str) -> ScoreType:
+        """Return the type of a column of scores."""
+
+    @abstractmethod
+    def decided(self, df: Any, certificate: Certificate, score: str) -> Any:
+        """Return the frame with the columns `verdict` and `prediction_set`."""
+
+    @abstractmethod
+    def decided_by_group(self, df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
+        """Return the frame with those columns, each row by the rule of its group."""
+
+    @abstractmethod
+    def numbers(self, df: Any) -> Iterable[Any]:
+        """Return the names of all columns of numbers."""
+
+    @abstractmethod
+    def scored(self, df: Any, detector: Any, features: list[Any], score: str) -> Any:
+        """Return the frame with a column of a detector's scores."""
+
+    @abstractmethod
+    def reading(
+        self, found: "InspectedFiles", columns: tuple[str, ...], master: str | None
+    ) -> AbstractContextManager[Any]:
+        """Yield a frame of `score`, `label` as a text without case, and perhaps `group`, out of files."""
+
+    @abstractmethod
+    def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
+        """Return such a frame with labels that are true for anomalies, chosen by how often each occurs."""
+
+    def calibrate(
+        self,
+        df: Any,
+        guarantee: Guarantee | Request | None = None,
+        *,
+        score: str = "score",
+        label: str = "label",
+        anomaly_label: object = 1,
+        overlap: str | Overlap | None = None,
+    ) -> Certificate:
+        """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
+
+        Spark computes the frame in three jobs or more, the first of them only its first rows; `df.cache()`
+        avoids that where it is expensive. Dask looks at one partition and then makes one pass, or up to four
+        where that partition is unlike the others; counts come back, and the few scores around the thresholds.
+
+        Parameters
+        ----------
+        df : DataFrame of Spark or Dask
+            The labelled points.
+        score, label : str
+            The columns of scores and labels; the rest is as in `calibrate_labelled`.
+
+        Examples
+        --------
+        >>> import dask.dataframe as dd
+        >>> from pac_wrap.engines.dask import calibrate
+        >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
+        >>> certificate = calibrate(df)
+        >>> certificate.fpr.n, certificate.regime.value
+        (900, 'separated')
+        """
+        request = Request.of(guarantee, overlap, anomaly_label)
+        return certify(self.source(df, (score, label), request.anomaly_label), request)
+
+    def certify_curve(
+        self,
+        df: Any,
+        delta_fpr: float = 0.05,
+        delta_fnr: float = 0.05,
+        *,
+        score: str = "score",
+        label: str = "label",
+        anomaly_label: object = 1,
+        top_fpr: float | None = None,
+        top_fnr: float | None = None,
+    ) -> Curve:
+        """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte.
+
+        Parameters
+        ----------
+        df, score, label : DataFrame of Spark or Dask and str
+            The labelled points, and the names of their columns; the rest is as in `pac_wrap.certify_curve`.
+
+        Examples
+        --------
+        >>> import dask.dataframe as dd
+        >>> from pac_wrap.engines.dask import certify_curve
+        >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
+        >>> certify_curve(df).at(900.0).fnr.ceiling < 0.1
+        True
+        """
+        request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
+        return certify(self.source(df, (score, label), anomaly_label), request)
+
+    def calibrate_groups(
+        self,
+        df: Any,
+        guarantee: Guarantee | Request | None = None,
+        *,
+        score: str = "score",
+        label: str = "label",
+        group: str = "group",
+        together: bool = False,
+        pool: bool = False,
+        anomaly_label: object = 1,
+        overlap: str | Overlap | None = None,
+    ) -> GroupCertificate:
+        """Return the certificate that `pac_wrap.calibrate_groups` gives for these columns, byte for byte.
+
+        Labels and groups are counted first. One shuffle then brings the rows of each group together, where
+        workers, on which pac_wrap must be installed, calibrate them; a row for each group comes back. The
+        pool is found afterwards.
+
+        Parameters
+        ----------
+        df, score, label, group : DataFrame of Spark or Dask and str
+            The labelled points, and the names of their columns; the rest is as in
+            `pac_wrap.calibrate_groups`.
+
+        Examples
+        --------
+        >>> import dask.dataframe as dd
+        >>> from pac_wrap.engines.dask import calibrate_groups
+        >>> columns = {"score": range(1000), "label": [0] * 500 + [1] * 500, "group": ["even", "odd"] * 500}
+        >>> sorted(calibrate_groups(dd.from_dict(columns, npartitions=4)).groups)
+        ['even', 'odd']
+        """
+        request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
+        return certify_groups(self.grouped(df, (score, label, group), request.request.anomaly_label), request)
+
+    def calibrate_kinds(
+        self,
+        df: Any,
+        guarantee: Guarantee | Request | None = None,
+        *,
+        score: str = "score",
+        label: str = "label",
+        kind: str = "kind",
+        anomaly_label: object = 1,
+        overlap: str | Overlap | None = None,
+    ) -> Certificate:
+        """Return the certificate that `pac_wrap.calibrate` gives for the same scores by kind, byte for byte.
+
+        A class none of whose rows names a kind has none. Labels and kinds are counted first; then all kinds
+        are calibrated together, in as many jobs or passes as `calibrate` takes, or a few more.
+
+        Parameters
+        ----------
+        df, score, label, kind : DataFrame of Spark or Dask and str
+            The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate`.
+
+        Examples
+        --------
+        >>> import dask.dataframe as dd
+        >>> from pac_wrap.engines.dask import calibrate_kinds
+        >>> columns = {"score": range(9), "label": [0] * 6 + [1] * 3, "kind": [None] * 6 + ["x", "y", "x"]}
+        >>> [one.of.kind for one in calibrate_kinds(dd.from_dict(columns, npartitions=2)).of("anomalous")]
+        ['x', 'y']
+        """
+        mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
+        asked = asked_of_kinds(guarantee, overlap)
+        return certify_kinds(self.source(df, (score, label, kind), mark), partial(KindRequest.of, *asked))
+
+    def decide(
+        self,
+        df: Any,
+        certificate: Certificate | GroupCertificate,
+        *,
+        score: str = "score",
+        group: str | None = None,
+    ) -> Any:
+        """Return the frame with the columns `verdict` and `prediction_set`, not yet computed.
+
+        A missing score is abstained on. Where the frame's scores are of a narrower type than the
+        certificate's, and that may change verdicts, a `PrecisionWarning` says so. A certificate of groups
+        needs the column `group`; groups that were never seen are abstained on, and scores of a narrower type
+        are refused. Spark decides by expressions of its own, to which the rules of groups are joined.
+
+        Parameters
+        ----------
+        df : DataFrame of Spark or Dask
+            The points.
+        certificate : Certificate or GroupCertificate
+            What decides.
+        score, group : str
+            The columns of scores and, for a certificate of groups, of groups.
+
+        Examples
+        --------
+        >>> import dask.dataframe as dd
+        >>> from pac_wrap.engines.dask import calibrate, decide
+        >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
+        >>> list(decide(df, calibrate(df)).columns)
+        ['score', 'label', 'verdict', 'prediction_set']
+        """
+        _check_group(certificate, group)
+        self.check(df, numbers=[score])
+        refuse_added(df.columns, ["verdict", "prediction_set"])
+        kind = self.score_type(df, score)
+        if isinstance(certificate, GroupCertificate):
+            self.check(df, groups=[group])
+            refuse_narrower(kind, certificate, score)
+            return self.decided_by_group(df, certificate, score, str(group))
+        _warn_if_undecidable(certificate, kind, score)
+        return self.decided(df, certificate, score)
+
+    def score(
+        self, df: Any, detector: Any, *, features: Sequence[str] | None = None, score: str = "score"
+    ) -> Any:
+        """Return the frame with a column of anomaly scores, not yet computed; higher is more anomalous.
+
+        The detector is a fitted one, or a PACWrap around it. Its features are the columns it was fitted on if
+        it knows their names, else all columns of numbers. Spark gives it float64.
+
+        Parameters
+        ----------
+        df : DataFrame of Spark or Dask
+            The rows.
+        detector : object
+            What gives the scores.
+        features : sequence of str, optional
+            The columns that it gets.
+        score : str
+            The column that is added.
+
+        Examples
+        --------
+        >>> import dask.dataframe as dd
+        >>> from pac_wrap.engines.dask import score
+        >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
+        >>> list(score(df, lambda X: -X[:, 0], features=["score"], score="turned").columns)
+        ['score', 'label', 'turned']
+        """
+        self.check(df)
+        if features is None:
+            features = list(detector.feature_names_in_ if knows_names(detector) else self.numbers(df))
+        self.check(df, numbers=features)
+        refuse_added(df.columns, [score])
+        wanted = getattr(detector, "n_features_in_", len(features)) or 0
+        if len(features) != wanted or not features:
+            got = ", ".join(map(str, features)) or "no column holds numbers"
+            raise InputError(
+                f"the detector was fitted on {wanted or 'some'} features, got {len(features)}: {got}; name"
+                " its columns with features"
+            )
+        return self.scored(df, detector, list(features), score)
+
+
+def import_package(name: str, extra: str) -> ModuleType:
+    """Return the module of a name; where it is missing, one sentence names the extra that brings it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        missing = (error.name or name).split(".")[0]
+        raise MissingExtraError(
+            f'{missing} is not installed; run pip install "pac-wrap-ad[{extra}]"'
+        ) from error
+
+
+def require_columns(wanted: Sequence[Any], columns: Sequence[Any]) -> None:
+    """Refuse a frame that lacks one of the columns or has it twice."""
+    for name in wanted:
+        if name not in columns:
+            require_column(str(name), [str(column) for column in columns])
+        if list(columns).count(name) > 1:
+            raise InputError(f"there are two columns named {name!r}; rename one of them")
+
+
+def _warn_if_undecidable(certificate: Certificate, kind: ScoreType, score: str) -> None:
+    """Warn the caller of `decide` if scores may have lost the digits that decide their verdicts.
+
+    Nothing is computed yet, so nobody knows whether such a score occurs.
+    """
+    if values := certificate.undecidable(kind):
+        warnings.warn(
+            f"column {score!r} holds {kind}, but the certificate is of {certificate.score_type} scores: what"
+            f" became {' or '.join(map(repr, values))} by rounding may get the wrong verdict; decide on"
+            f" unrounded scores, or calibrate on {kind} ones",
+            PrecisionWarning,
+            stacklevel=3,
+        )
+
+
+def _check_group(certificate: object, group: object) -> None:
+    """Refuse what is no certificate, one of groups without their column, and a column without such a one."""
+    if not isinstance(certificate, Certificate | GroupCertificate):
+        raise InputError(
+            f"certificate must be a Certificate or a GroupCertificate, got {quoted(certificate)}; read a file"
+            " with the load of its class"
+        )
+    if isinstance(certificate, GroupCertificate) != (group is not None):
+        which = "of groups: name their column" if group is None else "of no groups: leave the column out"
+        raise InputError(f"the certificate is {which}, with group")
+
+
+def not_kinds(column: str, kind: object) -> InputError:
+    """Return the refusal of a column of another type, such as numbers, which have several texts."""
+    return InputError(
+        f"column {column!r} must hold kinds: texts, whole numbers, dates or booleans, but its type"
+        f" is {kind}; convert it to text"
+    )
+
+
+def knows_names(detector: Any) -> bool:
+    """Return whether a detector was fitted on a frame, and wants to see the names of its columns again."""
+    return getattr(detector, "feature_names_in_", None) is not None
+
+
+def scorer(detector: Any) -> Callable[[Any], Scores]:
+    """Return what turns rows into scores: a fitted detector, or a PACWrap around it."""
+    # here, since they load scikit-learn, which calibrating does not need
+    from pac_wrap.detectors.estimator import PACWrap
+    from pac_wrap.detectors.scores import anomaly_scores
+
+    return detector.decision_function if isinstance(detector, PACWrap) else partial(anomaly_scores, detector)
