@@ -68,11 +68,7 @@ def cdf_at_most(k: int, n: int, p: float, delta: float) -> bool:
 
 
 def sf_at_most(k: int, n: int, p: float, delta: float) -> bool:
-    """Whether P(X >= k) = 1 - F(k - 1; n, p) <= delta, in the same sense.
-
-    >>> sf_at_most(2, 2, 0.5, 0.25), sf_at_most(1, 2, 0.5, 0.25)
-    (True, False)
-    """
+    """Whether P(X >= k) = 1 - F(k - 1; n, p) <= delta, as exactly."""
     if k <= 0:
         return False
     if n <= SCIPY_UP_TO and not doubtful(approximate := float(betainc(k, n - k + 1, p)), n, delta):

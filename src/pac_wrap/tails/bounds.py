@@ -1,8 +1,11 @@
-"""Which rate so many errors show, and how many labels a rate needs: the binomial tail turned round."""
+"""Which rate so many errors show, and how many labels a rate needs: the binomial tail turned round.
+
+What is public refuses a number that is none of its kind, or more errors than points, with an `InputError`.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import comb, nan
@@ -55,11 +58,6 @@ def error_budget(n: int, rate: float, delta: float) -> int | None:
     int or None
         The error budget k*; None if not even 0 errors among n points certify the ceiling.
 
-    Raises
-    ------
-    InputError
-        If n is not a whole number, or rate or delta does not lie strictly between 0 and 1.
-
     Examples
     --------
     >>> error_budget(2000, 0.05, 0.05)
@@ -73,7 +71,7 @@ def error_budget(n: int, rate: float, delta: float) -> int | None:
 def exact_confidence(n: int, rate: float, errors: int | None) -> float:
     """Return the exact confidence 1 - F(errors; n, rate) that an error budget reaches: eq. (3).
 
-    Without a budget nothing is ever declared, so the promise holds with certainty.
+    At least 1 - delta for the budget of delta; without a budget nothing is declared, so it is 1.
 
     Parameters
     ----------
@@ -84,25 +82,13 @@ def exact_confidence(n: int, rate: float, errors: int | None) -> float:
     errors : int or None
         The error budget.
 
-    Returns
-    -------
-    float
-        The confidence; at least 1 - delta for the budget of delta.
-
-    Raises
-    ------
-    InputError
-        If errors exceed n, or a number is none of its kind.
-
     Examples
     --------
     >>> round(exact_confidence(2000, 0.05, 83), 4)
     0.9577
     """
     n, rate = check_count("n", n), check_rate("rate", rate)
-    if errors is None:
-        return 1.0
-    return 1.0 - cdf(check_errors(errors, n), n, rate)
+    return 1.0 if errors is None else 1.0 - cdf(check_errors(errors, n), n, rate)
 
 
 def check_errors(errors: int, n: int) -> int:
@@ -131,31 +117,20 @@ def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:
     float
         The bound; 1 if every point is an error.
 
-    Raises
-    ------
-    InputError
-        If a number is none of its kind, or errors exceed n.
-
     Examples
     --------
     >>> round(upper_bound(2, 100, 0.05), 6)
     0.061619
     """
     n, delta = check_count("n", n), check_rate("delta", delta)
-    errors = check_errors(errors, n)
-    return least_rate(errors, n, delta)
+    return _least_rate(check_errors(errors, n), n, delta)
 
 
 @lru_cache(maxsize=256)
-def least_rate(errors: int, n: int, delta: float) -> float:
-    """Return the upper bound of numbers that were checked."""
+def _least_rate(errors: int, n: int, delta: float) -> float:
     if errors == n:
         return 1.0
-
-    def holds(rate: float) -> bool:
-        return cdf_at_most(errors, n, rate, delta)
-
-    return _edge(holds, _rate_about(errors, n, delta))[1]
+    return _edge(lambda rate: cdf_at_most(errors, n, rate, delta), _rate_about(errors, n, delta))[1]
 
 
 def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
@@ -175,11 +150,6 @@ def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
     float
         The bound; 0 without an error.
 
-    Raises
-    ------
-    InputError
-        If a number is none of its kind, or errors exceed n.
-
     Examples
     --------
     >>> round(lower_bound(2, 100, 0.05), 6)
@@ -189,11 +159,8 @@ def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
     errors = check_errors(errors, n)
     if errors == 0:
         return 0.0
-
-    def broken(rate: float) -> bool:
-        return not sf_at_most(errors, n, rate, delta)
-
-    return _edge(broken, 1.0 - _rate_about(n - errors, n, delta))[0]
+    about = 1.0 - _rate_about(n - errors, n, delta)
+    return _edge(lambda rate: not sf_at_most(errors, n, rate, delta), about)[0]
 
 
 def interval(errors: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -205,16 +172,6 @@ def interval(errors: int, n: int, confidence: float = 0.95) -> tuple[float, floa
         How many errors were counted, among how many points.
     confidence : float
         How surely the interval holds the rate.
-
-    Returns
-    -------
-    tuple of float
-        Its ends.
-
-    Raises
-    ------
-    InputError
-        If a number is none of its kind, or errors exceed n.
 
     Examples
     --------
@@ -271,16 +228,6 @@ def min_samples(rate: float, delta: float, errors: int = 0) -> int:
     errors : int
         How many errors the budget must allow.
 
-    Returns
-    -------
-    int
-        The least number of labelled points.
-
-    Raises
-    ------
-    InputError
-        If a number is none of its kind, or more than 2^62 labels were needed.
-
     Examples
     --------
     >>> min_samples(0.05, 0.05), min_samples(0.1, 0.1), min_samples(0.01, 0.05)
@@ -312,16 +259,6 @@ def achievable_rate(n: int, delta: float, errors: int = 0) -> float:
         The chance that the ceiling does not hold.
     errors : int
         How many of the points are errors.
-
-    Returns
-    -------
-    float
-        The least ceiling.
-
-    Raises
-    ------
-    InputError
-        If a number is none of its kind, or errors exceed n.
 
     Examples
     --------
@@ -362,10 +299,7 @@ def _rate_about(errors: int, n: int, delta: float) -> float:
 
 
 def _edge(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
-    """Return the last rate for which `holds` is false and the first for which it is true.
-
-    It is false at 0 and true at 1; the two are no closer than a bound has to be.
-    """
+    """Return the last rate for which `holds`, false at 0, is false and the first for which it is true."""
     low, high = _bracket(holds, guess) if 0.0 < guess < 1.0 else (0.0, 1.0)
     while high - low > _TIGHT * high and low < (middle := (low + high) / 2.0) < high:
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -388,11 +322,6 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, level: ArrayLike, *, above: bool) 
     """Return what a beta variable exceeds with a probability, or else what it stays below.
 
     Above, for a = k + 1 and b = n - k, it is the rate with F(k; n, rate) = level: eq. (5).
-
-    >>> beta_quantile([1.0, 3.0], [100.0, 98.0], 0.05, above=True).round(6).tolist()
-    [0.029513, 0.061619]
-    >>> beta_quantile([2.0], [99.0], 0.05, above=False).round(6).tolist()
-    [0.003565]
     """
     one, two, chance = (np.asarray(value, dtype=np.float64) for value in np.broadcast_arrays(a, b, level))
     inverse, tail = (betainccinv, betaincc) if above else (betaincinv, betainc)
@@ -433,8 +362,8 @@ _NOTHING: Final = 1e-100
 # SciPy's tails are good to 1e-11 up to so many points; beyond, a tail at its budget is as good as delta
 _EXACT_UP_TO: Final = 10**6
 _DOUBT: Final = 1e-9
-# a common delta is looked for among numbers of four digits, so that every machine finds the same
-_MANTISSAS: Final = 9000
+# a common delta is looked for among numbers of so many digits, so that every machine finds the same
+_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,19 +406,7 @@ class Budget:
 
     @classmethod
     def of(cls, n: int, rate: float, delta: float) -> "Budget":
-        """Return the budget of n points: eq. (2).
-
-        Parameters
-        ----------
-        n : int
-            How many labelled points there are.
-        rate, delta : float
-            The ceiling, and the chance that it does not hold.
-
-        Returns
-        -------
-        Budget
-        """
+        """Return the budget of n points under a ceiling: eq. (2)."""
         # refused here where it is no number: the cache could not even look it up
         return find_budget(check_count("n", n), check_rate("rate", rate), check_rate("delta", delta))
 
@@ -498,17 +415,6 @@ class Budget:
         """Return the smallest rate for which `errors` is within budget, or None if that is no less than 1.
 
         A rate below the least ceiling that can be asked for is raised to it.
-
-        Parameters
-        ----------
-        errors, n : int
-            How many errors were counted, among how many points.
-        delta : float
-            The chance that the rate is larger.
-
-        Returns
-        -------
-        Budget or None
         """
         rate = max(upper_bound(errors, n, delta), LEAST_CEILING)
         return None if rate >= 1.0 else find_budget(n, rate, delta)
@@ -593,10 +499,6 @@ def split_confidence(confidence: float, normal: Sharing, anomalous: Sharing) -> 
     any deltas leave them one; among such the budgets, each plus one, have the largest product. Where one
     class is held, the deltas are as alike as its budget allows; with a ceiling on all kinds together they
     are the same whatever the numbers are.
-
-    >>> one, other = Sharing((126,), (0.05,)), Sharing((59,), (0.05,))
-    >>> split_confidence(0.95, one, other)
-    (0.0015822029, 0.048515514)
     """
     sides = normal, anomalous
     if normal.whole or anomalous.whole:
@@ -610,11 +512,7 @@ def split_confidence(confidence: float, normal: Sharing, anomalous: Sharing) -> 
 
 
 def equal_deltas(confidence: float) -> float:
-    """Return the delta of each of two independent classes that keep a confidence together, with eight digits.
-
-    >>> equal_deltas(0.95)
-    0.025320565
-    """
+    """Return the delta, of eight digits, of each of two independent classes that keep a confidence."""
     return of_few_digits(shared_together(float(confidence_left(confidence)), 2))
 
 
@@ -649,13 +547,7 @@ def _rank(sides: tuple[Sharing, Sharing], deltas: tuple[float, float]) -> tuple[
 
 
 def tails_at(sizes: NDArray[np.int64], rate: float, delta: float) -> NDArray[np.float64]:
-    """Return for each size the exact chance F(k; n, rate) that its budget at delta fails, never less.
-
-    Without a budget nothing can fail.
-
-    >>> tails_at(np.array([58, 59, 100, 2000]), 0.05, 0.05).round(6).tolist()
-    [0.0, 0.048495, 0.037081, 0.042315]
-    """
+    """Return for each size the exact chance F(k; n, rate) that its budget at delta fails, never less."""
     small = sizes <= _EXACT_UP_TO
     n, limit = sizes[small].astype(np.float64), delta * (1.0 + _DOUBT)
     first = beyond_mean(0.0, rate, delta)
@@ -686,22 +578,17 @@ def common_share(sizes: NDArray[np.int64], rate: float, delta: float, most: floa
     """Return the largest share of four digits up to `most` at which all samples fail with delta: eq. (111).
 
     Never less than 1 - (1 - delta)^(1/count), at which they do whatever their sizes are.
-
-    >>> common_share(np.array([100, 100]), 0.05, 0.05, 0.05), round(shared_together(0.05, 2), 4)
-    (0.03708, 0.0253)
-    >>> common_share(np.array([100, 20]), 0.05, 0.05, 0.05)
-    0.05
     """
     equal = shared_together(delta, sizes.size)
     different, counts = np.unique(sizes, return_counts=True)
     if most <= equal or _keep(different, counts, rate, most, delta):
         return most
-    low, high = _place(equal), _place(most) + 1
+    low, high = place_among(equal, _DIGITS), place_among(most, _DIGITS) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        keeps = _keep(different, counts, rate, _number(middle), delta)
+        keeps = _keep(different, counts, rate, number_at(middle, _DIGITS), delta)
         low, high = (middle, high) if keeps else (low, middle)
-    return min(most, max(equal, _number(low)))
+    return min(most, max(equal, number_at(low, _DIGITS)))
 
 
 def _keep(
@@ -716,15 +603,17 @@ def _tails(k: NDArray[np.float64], n: NDArray[np.float64], rate: float) -> NDArr
     return np.where(k < 0.0, 0.0, betaincc(np.maximum(k, 0.0) + 1.0, n - np.maximum(k, 0.0), rate))
 
 
-def _place(number: float) -> int:
-    """Return the place of a number, rounded down to four digits, among all such."""
-    digits, exponent = f"{number:.17e}".split("e")
-    return _MANTISSAS * int(exponent) + int(digits[0] + digits[2:5]) - 1000
+def place_among(value: float, digits: int) -> int:
+    """Return the place of a number, rounded down to so many digits, among all such numbers."""
+    short = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))
+    exponent = short.adjusted()
+    return 9 * 10 ** (digits - 1) * exponent + int(short.scaleb(digits - 1 - exponent)) - 10 ** (digits - 1)
 
 
-def _number(place: int) -> float:
-    exponent, mantissa = divmod(place, _MANTISSAS)
-    return float(f"{mantissa + 1000}e{exponent - 3}")
+def number_at(place: int, digits: int) -> float:
+    """Return the number of so many digits that has this place."""
+    exponent, rest = divmod(place, 9 * 10 ** (digits - 1))
+    return float(Decimal(rest + 10 ** (digits - 1)).scaleb(exponent - digits + 1))
 
 
 # Sums are whole numbers in units of 2^-192 of the term at k. Each of m steps rounds down by less than a unit,
@@ -737,13 +626,7 @@ _NEARLY_ALL: Final = 60
 
 
 def hypergeometric_cdf(k: int, n: int, marked: int, total: int) -> float:
-    """Return the chance of at most k marked points among n drawn without replacement: eq. (18).
-
-    It is the double that is nearest to the exact quotient.
-
-    >>> hypergeometric_cdf(1, 3, 2, 6)
-    0.8
-    """
+    """Return the chance of at most k marked points among n drawn, to the nearest double: eq. (18)."""
     first, last = max(0, n + marked - total), min(marked, n)
     if not first <= k < last:
         return float(k >= last)

@@ -4,7 +4,6 @@ Errors among the first n labels of a class are a walk of binomial steps. Knows n
 """
 
 from collections.abc import Sequence
-from decimal import ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
 from math import sqrt
 from typing import Final
@@ -14,15 +13,13 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import check_positive, check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.tails.bounds import error_budget
+from pac_wrap.tails.binomial import most_errors
+from pac_wrap.tails.bounds import number_at, place_among
 
 # with these the local delta takes less than a second, also for whoever only loads a certificate
 MOST_LOOKS: Final = 2_000
 MOST_LABELS: Final = 20_000
 _DIGITS: Final = 8
-# the least whole number of eight digits, and how many there are
-_FIRST: Final = 10_000_000
-_DECADE: Final = 90_000_000
 # what rounding can do to a sum of positive terms, each the product of at most MOST_LABELS factors: eq. (40)
 _ROUNDING: Final = 1e-10
 # counts that are not followed have at most this probability in all, by Bernstein's inequality
@@ -33,11 +30,7 @@ Masses = NDArray[np.float64]
 
 
 def looks_of(every: int, up_to: int) -> range:
-    """Return how many labels of a class there are at each look; the numbers are checked first.
-
-    >>> looks_of(20, 2000)
-    range(20, 2001, 20)
-    """
+    """Return how many labels of a class there are at each look; the numbers are checked first."""
     every, up_to = check_positive("every", every), check_positive("up_to", up_to)
     if up_to > MOST_LABELS:
         raise InputError(f"up_to must be at most {MOST_LABELS:,} labels of a class, got {up_to:,}")
@@ -52,11 +45,7 @@ def looks_of(every: int, up_to: int) -> range:
 
 
 def look_budgets(rate: float, local: float, looks: Sequence[int]) -> list[int]:
-    """Return the error budget of every look at one local delta, -1 where there is none: eq. (38).
-
-    >>> look_budgets(0.05, 0.0074, [80, 100, 200])
-    [-1, 0, 2]
-    """
+    """Return the error budget of every look at one local delta, -1 where there is none: eq. (38)."""
     return [_budget(n, rate, local) for n in looks]
 
 
@@ -64,9 +53,6 @@ def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> 
     """Return, for every look, the chance that it is the first within its budget: eq. (40).
 
     Each label is an error with probability `rate`. Budgets never fall from one look to the next; -1 is none.
-
-    >>> first_success(0.5, [1, 2], [-1, 0]).tolist()
-    [0.0, 0.25]
     """
     found = np.zeros(len(looks))
     steps: dict[int, tuple[int, Masses]] = {}
@@ -94,20 +80,17 @@ def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
 
     It is the largest number of eight digits, no larger than delta, for which a walk at the ceiling is within
     its budget at some look with probability at most delta.
-
-    >>> local_delta(0.05, 0.05, 20, 2000), local_delta(0.05, 0.05, 2000, 2000)
-    (0.0074044621, 0.05)
     """
     rate, delta = check_rate("rate", rate), check_rate("delta", delta)
     looks = looks_of(every, up_to)
     # Bonferroni's share always does, one look takes all of it
-    low, high = _place(delta / len(looks)), _place(delta)
-    least, most = (look_budgets(rate, _number(place), looks) for place in (low, high))
+    low, high = place_among(delta / len(looks), _DIGITS), place_among(delta, _DIGITS)
+    least, most = (look_budgets(rate, number_at(place, _DIGITS), looks) for place in (low, high))
     if len(looks) == 1 or _covered(rate, delta, looks, most):
-        return _number(high)
+        return number_at(high, _DIGITS)
     while high - low > 1:
         middle = (low + high) // 2
-        local = _number(middle)
+        local = number_at(middle, _DIGITS)
         budgets = [
             a if a == b else _budget(n, rate, local) for n, a, b in zip(looks, least, most, strict=True)
         ]
@@ -115,7 +98,7 @@ def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
             low, least = middle, budgets
         else:
             high, most = middle, budgets
-    return _number(low)
+    return number_at(low, _DIGITS)
 
 
 def _covered(rate: float, delta: float, looks: Sequence[int], budgets: Sequence[int]) -> bool:
@@ -125,7 +108,7 @@ def _covered(rate: float, delta: float, looks: Sequence[int], budgets: Sequence[
 
 
 def _budget(n: int, rate: float, local: float) -> int:
-    errors = error_budget(n, rate, local)
+    errors = most_errors(n, rate, local)
     return -1 if errors is None else errors
 
 
@@ -142,16 +125,3 @@ def _binomial(n: int, rate: float) -> tuple[int, Masses]:
     above, below = above[above > _LEAST], below[below > _LEAST]
     chances = np.concatenate((below[::-1], [1.0], above))
     return mode - below.size, chances / chances.sum()
-
-
-def _place(value: float) -> int:
-    """Return the place of a number, rounded down to eight digits, among all numbers of eight digits."""
-    short = Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))
-    exponent = short.adjusted()
-    return exponent * _DECADE + int(short.scaleb(_DIGITS - 1 - exponent)) - _FIRST
-
-
-def _number(place: int) -> float:
-    """Return the number of eight digits that has this place."""
-    exponent, rest = divmod(place, _DECADE)
-    return float(Decimal(rest + _FIRST).scaleb(exponent - _DIGITS + 1))
