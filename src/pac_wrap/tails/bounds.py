@@ -607,13 +607,15 @@ def place_among(value: float, digits: int) -> int:
     """Return the place of a number, rounded down to so many digits, among all such numbers."""
     short = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))
     exponent = short.adjusted()
-    return 9 * 10 ** (digits - 1) * exponent + int(short.scaleb(digits - 1 - exponent)) - 10 ** (digits - 1)
+    least: int = 10 ** (digits - 1)
+    return 9 * least * exponent + int(short.scaleb(digits - 1 - exponent)) - least
 
 
 def number_at(place: int, digits: int) -> float:
     """Return the number of so many digits that has this place."""
-    exponent, rest = divmod(place, 9 * 10 ** (digits - 1))
-    return float(Decimal(rest + 10 ** (digits - 1)).scaleb(exponent - digits + 1))
+    least = 10 ** (digits - 1)
+    exponent, rest = divmod(place, 9 * least)
+    return float(Decimal(rest + least).scaleb(exponent - digits + 1))
 
 
 # Sums are whole numbers in units of 2^-192 of the term at k. Each of m steps rounds down by less than a unit,
