@@ -19,7 +19,7 @@ from benchmarks.memory import MB, Ran, run_together
 from benchmarks.peers import missing
 from benchmarks.record import Aim, Comparison, Growth, Measure, Result
 from benchmarks.timing import LINEAR, Scale, compare, exponent
-from pac_wrap import GroupCertificate, VacuousWarning, calibrate_groups
+from pac_wrap import GroupCertificate, VacuousWarning, calibrate_labelled
 
 FILES = 4
 # rows, above which arrays are not tried
@@ -28,10 +28,10 @@ IN_MEMORY = 10**7
 ENGINES = {"DuckDB": "duckdb", "Dask": "dask", "Spark": "pyspark"}
 MEMORY = Aim("<=", 3000.0)
 SAME = Aim("=", 1.0)
-OURS = "`calibrate_groups`", "`pac-wrap calibrate --group`"
+OURS = "`calibrate_labelled`", "`pac-wrap calibrate --group`"
 ABOUT = """\
 Rows of a score, a label and the whole number of a group, all groups of about the same size, in {files}
-Parquet files. *Memory* is `calibrate_groups` on arrays, and its limit NumPy's sort of the scores alone.
+Parquet files. *Memory* is `calibrate_labelled` on arrays, and its limit NumPy's sort of the scores alone.
 DuckDB, Dask and Spark are `pac-wrap calibrate --group --engine ...`, run once for each size, from start to
 end: so a time includes the start of the engine, which at first is most of Spark's. Their memory is the most
 that all processes of a run hold together, with what they share counted once; the aim is the same for all
@@ -120,7 +120,7 @@ def _in_memory(paths: list[str], scale: Scale) -> Comparison:
             "Memory",
             None,
             {
-                OURS[0]: ("ours", partial(calibrate_groups, scores, labels, groups)),
+                OURS[0]: ("ours", partial(calibrate_labelled, scores, labels, by=groups)),
                 "`np.sort`, scores alone": ("limit", partial(np.sort, scores)),
             },
             scale,

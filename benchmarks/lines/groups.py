@@ -12,7 +12,7 @@ from scipy.stats import binom
 from benchmarks.peers import left_out, missing
 from benchmarks.record import Aim, Measure, Result, SkipError
 from benchmarks.timing import Scale
-from pac_wrap import Guarantee, calibrate, calibrate_groups
+from pac_wrap import Guarantee, calibrate, calibrate_labelled
 from pac_wrap.base.floats import shared_together
 from pac_wrap.tails import error_budget
 from pac_wrap_paper.data.registry import ENTRIES
@@ -46,7 +46,7 @@ def ours(drawn: list[Floats], points: list[Floats], *, together: bool = False) -
     """Return the alarms of a rule for each group."""
     groups = np.repeat(np.arange(len(drawn)), [one.size for one in drawn])
     scores = np.concatenate(drawn)
-    made = calibrate_groups(scores, np.zeros(scores.size, dtype=int), groups, ASKED, together=together)
+    made = calibrate_labelled(scores, np.zeros(scores.size, dtype=int), ASKED, together=together, by=groups)
     return [one >= high for one, (_, high) in zip(points, made.rules.T[: len(points)], strict=True)]
 
 

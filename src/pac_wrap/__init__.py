@@ -36,11 +36,10 @@ if TYPE_CHECKING:
     from pac_wrap.method.certify import calibrate_chunks as calibrate_chunks
     from pac_wrap.method.curves.certify import certify_curve as certify_curve
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
+    from pac_wrap.method.curves.certify import certify_curve_labelled as certify_curve_labelled
     from pac_wrap.method.curves.certify import verify_curve as verify_curve
     from pac_wrap.method.curves.curve import Curve as Curve
-    from pac_wrap.method.groups.calibrate import calibrate_groups as calibrate_groups
     from pac_wrap.method.groups.certificate import GroupCertificate as GroupCertificate
-    from pac_wrap.method.groups.curves import certify_curve_groups as certify_curve_groups
     from pac_wrap.method.groups.verify import verify_groups as verify_groups
     from pac_wrap.method.kinds.classes import ClassCertificate as ClassCertificate
     from pac_wrap.method.kinds.classes import calibrate_classes as calibrate_classes

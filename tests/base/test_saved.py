@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pac_wrap import calibrate, calibrate_classes, calibrate_groups, certify_curve
+from pac_wrap import calibrate, calibrate_classes, calibrate_labelled, certify_curve
 from pac_wrap.base.codec import SavedAsJSON
 from pac_wrap.errors import CertificateError, InputError
 
@@ -16,7 +16,7 @@ LOW, HIGH = list(range(100)), list(range(200, 300))
 SAVED: dict[str, SavedAsJSON] = {
     "certificate": calibrate(LOW, HIGH),
     "curve": certify_curve(LOW, HIGH),
-    "groups": calibrate_groups([*LOW, *HIGH], [0] * 100 + [1] * 100, ["a"] * 200),
+    "groups": calibrate_labelled([*LOW, *HIGH], [0] * 100 + [1] * 100, by=["a"] * 200),
     "kinds": calibrate(LOW, {"worn": HIGH}),
     "classes": calibrate_classes([[1, 0], [0, 1]] * 100, [0, 1] * 100),
 }

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap import GroupCertificate, calibrate_groups
+from pac_wrap import GroupCertificate, calibrate_labelled
 from support import sparksession
 from support.daskcluster import needs_dask
 from support.shell import CERTIFICATE, invoke, one_sentence, refused, succeeded
@@ -52,8 +52,8 @@ def calibrated(tables: Path, *options: str) -> Path:
 def test_a_certificate_of_groups_is_made_shown_and_verified(frame: pd.DataFrame, tables: Path) -> None:
     path = calibrated(tables, "--together", "--pool")
     found = GroupCertificate.load(path)
-    assert found == calibrate_groups(
-        frame["score"], frame["label"], frame["tenant"], together=True, pool=True
+    assert found == calibrate_labelled(
+        frame["score"], frame["label"], together=True, pool=True, by=frame["tenant"]
     )
     assert found.provenance is not None
     assert found.provenance.date is not None

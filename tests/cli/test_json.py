@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from pac_wrap import GroupCertificate, Guarantee, calibrate_groups
+from pac_wrap import GroupCertificate, Guarantee, calibrate_labelled
 from pac_wrap.report.groups import account_of_measured_groups
 from pac_wrap.report.render import as_json
 from pac_wrap.streams.decide import ColumnKind
@@ -114,7 +114,7 @@ def test_every_command_reads_what_an_independent_reader_reads(
 ) -> None:
     lines = Lines(groups, seed)
     source = write(tmp_path / "in.jsonl", "\n".join(lines.texts) + "\n")
-    expected = calibrate_groups(lines.scores, lines.label, lines.known, Guarantee(0.4, 0.4))
+    expected = calibrate_labelled(lines.scores, lines.label, Guarantee(0.4, 0.4), by=lines.known)
 
     succeeded("calibrate", source, *COLUMNS, *EASY, "-o", tmp_path / "c.json", "-q")
     found = GroupCertificate.load(tmp_path / "c.json")

@@ -13,14 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap import (
-    Certificate,
-    Monitor,
-    calibrate,
-    calibrate_groups,
-    certify_curve,
-    recalibrate,
-)
+from pac_wrap import Certificate, Monitor, calibrate, calibrate_labelled, certify_curve, recalibrate
 from pac_wrap.streams.monitor import Columns, rows_of_table
 from pac_wrap.tables.table import open_table
 from support.patience import until
@@ -226,7 +219,7 @@ def test_a_misspelt_column_of_json_lines_is_refused(folder: Path) -> None:
     assert (done.code, done.out) == (2, "")
     assert "there is no column 'label'; the columns are s, y, t; the first row names every" in done.err
     assert not (folder / "w.json").exists()
-    calibrate_groups(np.r_[NORMAL, ANOMALOUS + 4], np.repeat([0, 1], 1000), ["a"] * 2000).save(
+    calibrate_labelled(np.r_[NORMAL, ANOMALOUS + 4], np.repeat([0, 1], 1000), by=["a"] * 2000).save(
         folder / "c.json"
     )
     done = invoke(*words[:-1], "y", "--group", "tenant", stdin=stdin)
@@ -297,7 +290,7 @@ def test_groups_of_json_lines_in_a_pipe_are_those_of_the_file(folder: Path, grou
 
 
 def test_rows_of_groups_never_seen_are_counted(folder: Path) -> None:
-    calibrate_groups(np.r_[NORMAL, ANOMALOUS + 4], np.repeat([0, 1], 1000), ["a"] * 2000).save(
+    calibrate_labelled(np.r_[NORMAL, ANOMALOUS + 4], np.repeat([0, 1], 1000), by=["a"] * 2000).save(
         folder / "c.json"
     )
     text = "s,y,g\n0,0,a\n9,0,b\n9,0,b\n9,0,\n"
@@ -353,7 +346,7 @@ def test_batches_count_together_from_tables_and_pipes(folder: Path) -> None:
 def test_batches_of_groups_count_together(folder: Path) -> None:
     frame = tenants(3000, 0.0, 1).dropna()
     frame = frame[frame["t"] != "never seen"].assign(day=lambda one: np.arange(len(one)) // 500)
-    certificate = calibrate_groups(frame["s"], frame["y"].astype(int), frame["t"])
+    certificate = calibrate_labelled(frame["s"], frame["y"].astype(int), by=frame["t"])
     certificate.save(folder / "g.json")
     frame.to_parquet(folder / "t.parquet")
     expected = Monitor(certificate)
@@ -462,7 +455,7 @@ def tenants(size: int, drift: float, seed: int) -> pd.DataFrame:
 def test_a_certificate_of_groups_is_watched_group_by_group_from_tables_and_pipes(folder: Path) -> None:
     old = tenants(6000, 0.0, 1).dropna()
     old = old[old["t"] != "never seen"]
-    certificate = calibrate_groups(old["s"], old["y"].astype(int), old["t"])
+    certificate = calibrate_labelled(old["s"], old["y"].astype(int), by=old["t"])
     certificate.save(folder / "g.json")
     first, second = tenants(3000, 0.0, 2), tenants(3000, 2.0, 3)
     expected = Monitor(certificate)
@@ -516,7 +509,7 @@ def test_a_pool_is_watched_as_its_rows_come_and_not_sorted_by_group(folder: Path
         return pd.DataFrame({"s": scores, "y": labels, "t": groups})
 
     old, new = drawn(2400, 0), drawn(6000, 1)
-    certificate = calibrate_groups(old["s"], old["y"], old["t"], pool=True)
+    certificate = calibrate_labelled(old["s"], old["y"], pool=True, by=old["t"])
     certificate.save(folder / "g.json")
     new.to_parquet(folder / "t.parquet")
     verdicts = certificate.verdicts(new["s"], new["t"])

@@ -19,7 +19,7 @@ from pac_wrap import (
     OverlapWarning,
     PACWrap,
     VacuousWarning,
-    calibrate_groups,
+    calibrate_labelled,
     verify_groups,
 )
 
@@ -68,7 +68,7 @@ def test_groups_beside_the_rows_are_those_of_the_rows_that_calibrate(rows: tuple
     again = PACWrap(detector, max_fpr=0.1, max_fnr=0.1).calibrate(plain, y, groups=tenant)
     assert again.certificate_.columns.n.sum() == 4000
     scores = again.decision_function(plain)
-    assert again.certificate_ == calibrate_groups(scores, y, tenant, again._request())
+    assert again.certificate_ == calibrate_labelled(scores, y, again._request(), by=tenant)
     assert verify_groups(again.certificate_, scores, y, tenant)
     # without groups it is one certificate again
     assert not isinstance(again.calibrate(plain, y).certificate_, GroupCertificate)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap import GroupCertificate, calibrate_groups
+from pac_wrap import GroupCertificate, calibrate_labelled
 from pac_wrap.engines import spark
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.engines.spark import GroupedFrame
@@ -95,7 +95,7 @@ def test_a_group_is_known_by_its_text_whatever_the_type_of_the_column(session: A
     rows = 120
     groups = np.repeat(["7", "0.5", "true", "2026-01-31", "x", None], 2 * rows)
     scores, labels = np.tile(np.arange(2.0 * rows), 6), np.tile(np.repeat([0, 1], rows), 6)
-    certificate = calibrate_groups(scores + 1000 * labels, labels, groups)
+    certificate = calibrate_labelled(scores + 1000 * labels, labels, by=groups)
     values: dict[str, list[Any]] = {
         "int": [7, 8],
         "double": [7.0, 0.5, 0.25],

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Guarantee, calibrate, calibrate_classes, calibrate_groups
+from pac_wrap import Guarantee, calibrate, calibrate_classes, calibrate_labelled
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pac_wrap.VacuousWarning", "ignore::pac_wrap.UpsideDownWarning"
@@ -66,13 +66,13 @@ def test_groups(seed: int) -> None:
     }
     points = [(score, label, name) for name, both in own.items() for label in (0, 1) for score in both[label]]
     scores, labels, groups = zip(*(points[place] for place in random.permutation(len(points))), strict=True)
-    found = calibrate_groups(
+    found = calibrate_labelled(
         scores,
         labels,
-        groups,
         Guarantee(ceilings[0], ceilings[1], delta, delta),
         together=together,
         pool=pool,
+        by=groups,
     )
     # what each has for its share is brute-forced in tests/method/groups
     shares = (delta, delta) if found.shares is None else found.shares

@@ -72,7 +72,7 @@ def written() -> Iterator[tuple[str, str]]:
         pac_wrap.calibrate_classes(matrix, classes, {0: 0.1, 1: 0.1}, severities=[0, 1, 2]).to_json(),
     )
     for options in ({}, {"together": True, "pool": True}, {"overlap": "raise"}):
-        made = pac_wrap.calibrate_groups(scores, labels, tenants, Guarantee(0.2, 0.2), **options)
+        made = pac_wrap.calibrate_labelled(scores, labels, Guarantee(0.2, 0.2), **options, by=tenants)
         yield "groups", made.to_json()
     watched = pac_wrap.Monitor(made)
     watched.update(made.verdicts(scores, tenants), labels, groups=tenants, id="one")

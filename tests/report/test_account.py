@@ -14,9 +14,9 @@ from pac_wrap.report.render import rendered, write
 NORMAL, ANOMALOUS = range(500), range(450, 950)
 SHOWN = """
 import sys
-from pac_wrap import calibrate, calibrate_groups, certify_curve
+from pac_wrap import calibrate, calibrate_labelled, certify_curve
 scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-groups = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200)
+groups = calibrate_labelled(scores, labels, by=["a"] * 200 + ["b"] * 200)
 made = calibrate(range(100), range(200, 300))
 for one in (groups, made, certify_curve(range(100), range(200, 300))):
     assert str(one)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Monitor, calibrate, calibrate_groups, certify_curve
+from pac_wrap import Monitor, calibrate, calibrate_labelled, certify_curve
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import html
@@ -185,7 +185,7 @@ def watched(name: str) -> Monitor:
     labels = np.tile(np.repeat([0, 1], 200), len(names))
     groups = np.repeat(names, 400)
     scores = rng.normal(3.0 * labels)
-    grouped = calibrate_groups(scores, labels, groups)
+    grouped = calibrate_labelled(scores, labels, by=groups)
     watch = Monitor(grouped)
     fresh = scores + 2.0 * (groups == names[1]) * (labels == 0)
     order = rng.permutation(labels.size)

@@ -7,7 +7,7 @@ from time import process_time
 import numpy as np
 import pytest
 
-from pac_wrap import Guarantee, InputError, calibrate_groups
+from pac_wrap import Guarantee, InputError, calibrate_labelled
 from pac_wrap.report.account import account_of
 from pac_wrap.report.groups import LISTED
 from support.reports import HOSTILE
@@ -19,7 +19,7 @@ LABELS = (RNG.random(3000) < 0.5).astype(int)
 GROUPS = RNG.choice(["acme", HOSTILE, "tiny", "small"], 3000, p=[0.5, 0.46, 0.02, 0.02])
 SCORES = RNG.normal(3.5 * LABELS + (GROUPS == "acme"), 1)
 COLUMNS = SCORES, LABELS, GROUPS
-CERTIFICATE = calibrate_groups(*COLUMNS, pool=True)
+CERTIFICATE = calibrate_labelled(SCORES, LABELS, by=GROUPS, pool=True)
 
 
 def test_groups_are_counted_and_the_worst_stand_first() -> None:
@@ -49,7 +49,7 @@ def test_a_pool_that_is_enough_is_said_not_to_be_their_own() -> None:
     labels = np.tile([0, 1], 1000)
     groups = np.repeat(np.arange(50), 40)
     scores = RNG.normal(5 * labels, 1)
-    pooled = account_of(calibrate_groups(scores, labels, groups, pool=True))
+    pooled = account_of(calibrate_labelled(scores, labels, pool=True, by=groups))
     assert pooled.status.words == "0 of 50 groups certified; 50 have too few labels"
     assert "about none of them by itself" in pooled["said"][0]
     assert pooled.headline == "Nothing is promised to any group by itself."
@@ -57,7 +57,7 @@ def test_a_pool_that_is_enough_is_said_not_to_be_their_own() -> None:
         row[3].startswith("that of the pool, not its own; 39 normal") for row in pooled.table("listing").rows
     )
     assert pooled.table("groups").rows[1][4] == "as the pool decides"
-    alone = account_of(calibrate_groups(scores, labels, groups))
+    alone = account_of(calibrate_labelled(scores, labels, by=groups))
     assert (alone.status.word, alone["said"]) == ("none", ())
     assert any("--pool" in step for step in alone["next_steps"])
 
@@ -66,22 +66,22 @@ def test_all_at_once_is_said_and_by_itself_is_counted() -> None:
     labels = np.tile([0, 1], 3000)
     groups = np.repeat(np.arange(20), 300)
     scores = RNG.normal(6 * labels, 1)
-    alone = account_of(calibrate_groups(scores, labels, groups))
+    alone = account_of(calibrate_labelled(scores, labels, by=groups))
     assert alone.status.words == "all 20 groups certified"
     assert "of 20 certified groups, up to 2 are broken on average" in alone.warnings[0]
-    together = account_of(calibrate_groups(scores, labels, groups, together=True))
+    together = account_of(calibrate_labelled(scores, labels, together=True, by=groups))
     assert together.warnings == ()
     assert together.headline.startswith("In all certified groups at once, with confidence 90.25 %")
-    one_sided = account_of(calibrate_groups(scores, labels, groups, Guarantee(0.05, None)))
+    one_sided = account_of(calibrate_labelled(scores, labels, Guarantee(0.05, None), by=groups))
     assert one_sided.headline.endswith("and nothing is promised about missed anomalies.")
-    single = account_of(calibrate_groups(scores, labels, np.zeros(6000)))
+    single = account_of(calibrate_labelled(scores, labels, by=np.zeros(6000)))
     assert (single.status.words, single["said"]) == ("its one group is certified", ())
 
 
 def test_a_promise_is_no_lower_than_the_highest_ceiling() -> None:
     labels = np.tile([0, 1], 600)
-    certificate = calibrate_groups(
-        RNG.normal(labels, 1), labels, np.repeat(["a", "b"], 600), overlap="hold_fnr"
+    certificate = calibrate_labelled(
+        RNG.normal(labels, 1), labels, overlap="hold_fnr", by=np.repeat(["a", "b"], 600)
     )
     content = account_of(certificate)
     highest = np.nanmax(certificate.columns.ceilings[0])
@@ -120,7 +120,7 @@ def test_ten_thousand_groups_are_a_short_page(tmp_path: Path) -> None:
     count = 10_000
     labels = np.tile([0, 1], 6 * count)
     groups = np.repeat(np.arange(count), 12)
-    certificate = calibrate_groups(RNG.normal(4 * labels, 1), labels, groups)
+    certificate = calibrate_labelled(RNG.normal(4 * labels, 1), labels, by=groups)
     started = process_time()
     certificate.report(tmp_path / "page.html")
     assert process_time() - started < 30.0  # of the processor, and far less

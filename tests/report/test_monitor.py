@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Monitor, calibrate, calibrate_groups, certify_curve
+from pac_wrap import Monitor, calibrate, calibrate_labelled, certify_curve
 from pac_wrap.report.account import account_of
 from pac_wrap.report.monitor import MOST_DRAWN, monitor_metrics
 from pac_wrap.report.render import as_json, html
@@ -83,7 +83,7 @@ def grouped(groups: int = 3) -> Monitor:
     names = [HOSTILE, None, *range(groups - 2)]
     labels, scores = np.repeat([0, 1], 200), np.r_[NORMAL[:200], ANOMALOUS[:200] + 2.0]
     column = [name for name in names for _ in range(400)]
-    certificate = calibrate_groups(np.tile(scores, groups), np.tile(labels, groups), column)
+    certificate = calibrate_labelled(np.tile(scores, groups), np.tile(labels, groups), by=column)
     monitor = Monitor(certificate)
     monitor.update([1] * 20 + [0] * 20, [0] * 40, groups=[HOSTILE] * 20 + [None] * 20, id=HOSTILE)
     return monitor
@@ -105,7 +105,7 @@ def test_metrics_and_json_of_groups_name_the_group() -> None:
 
 def test_a_group_of_no_name_and_rows_without_a_group_are_two_series() -> None:
     scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    monitor = Monitor(calibrate_groups(scores, labels, [None] * 200 + [""] * 200))
+    monitor = Monitor(calibrate_labelled(scores, labels, by=[None] * 200 + [""] * 200))
     rows: list[object] = [None, ""] * 20
     monitor.update([1] * 40, [0] * 40, groups=np.array(rows))
     lines = [line.split(" ")[0] for line in monitor_metrics(monitor).splitlines() if line[0] != "#"]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Guarantee, calibrate, calibrate_groups
+from pac_wrap import Guarantee, calibrate, calibrate_labelled
 from support.browser import CLASHES, CONTRAST, WIDE, complains, complaints, show
 from support.reports import HOSTILE
 
@@ -23,7 +23,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     groups = rng.choice(NAMES, 4000, p=[0.3, 0.2, 0.2, 0.2, 0.09, 0.01])
     scores = rng.normal(3.5 * labels, 1)
     with pytest.warns(UserWarning, match="too few labels"):
-        made = calibrate_groups(scores, labels, groups)
+        made = calibrate_labelled(scores, labels, by=groups)
     made.report(folder / "groups.html", scores, labels, groups, detector=HOSTILE)
     kinds = {name: rng.normal(4, 1, 200) for name in NAMES}
     normal = rng.normal(0, 1, 500)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from pac_wrap import Abstain, GroupCertificate, Guarantee, Hold, InputError, calibrate_groups
+from pac_wrap import Abstain, GroupCertificate, Guarantee, Hold, InputError, calibrate_labelled
 from pac_wrap.base.floats import shared_together
 from pac_wrap.method.groups.columns import shares_of
 from pac_wrap.method.groups.gaps import bounds, counted_bounds
@@ -59,7 +59,9 @@ def test_all_groups_together_fail_as_the_product_says() -> None:
     ends = []
     for pair in product(samples(sizes[0]), samples(sizes[1])):
         scores = np.concatenate([np.repeat(SUPPORT, sample) for sample in pair])
-        found = calibrate_groups(scores, np.zeros(14), np.repeat(["a", "b"], sizes), asked, together=True)
+        found = calibrate_labelled(
+            scores, np.zeros(14), asked, together=True, by=np.repeat(["a", "b"], sizes)
+        )
         ends.append(found.columns.rule[1])
     thresholds = np.array(ends).reshape(*shape, 2)
     weights = [[np.array([weight(one, pop) for one in samples(n)]) for pop in POPULATIONS] for n in sizes]
@@ -95,7 +97,9 @@ def test_continuous_scores_attain_the_product() -> None:
     names = np.repeat(np.arange(groups), n)
     hits = 0
     for _ in range(trials):
-        found = calibrate_groups(rng.random(groups * n), np.zeros(groups * n), names, asked, together=True)
+        found = calibrate_labelled(
+            rng.random(groups * n), np.zeros(groups * n), asked, together=True, by=names
+        )
         hits += bool((1 - found.columns.thresholds[0] > 0.1).any())
     assert exact <= 0.1
     assert_at_most(hits, trials, 0.1)
@@ -115,8 +119,8 @@ def test_groups_and_their_pool_fail_together_as_the_product_says() -> None:
 
     def thresholds(*drawn: tuple[int, ...]) -> tuple[float, float]:
         scores = np.concatenate([np.repeat(SUPPORT, sample) for sample in drawn])
-        found = calibrate_groups(
-            scores, np.zeros(14), np.repeat([1, 2, 3], sizes), asked, together=True, pool=True
+        found = calibrate_labelled(
+            scores, np.zeros(14), asked, together=True, pool=True, by=np.repeat([1, 2, 3], sizes)
         )
         assert found.shares == shares
         assert found.pool is not None
@@ -156,8 +160,8 @@ def test_held_and_counted_classes_of_groups_keep_what_is_asked_together() -> Non
         found = []
         for normal, anomalous in pairs:
             scores = np.concatenate([np.repeat(SUPPORT, normal), np.repeat(SUPPORT, anomalous)])
-            columns = calibrate_groups(
-                scores, labels, np.zeros(low + high), request, overlap="hold_fnr"
+            columns = calibrate_labelled(
+                scores, labels, request, overlap="hold_fnr", by=np.zeros(low + high)
             ).columns
             found.append((columns.rule[1, 0], columns.ceilings[0, 0]))
         ends, ceilings = np.array(found).T.reshape(2, len(samples(low)), len(samples(high)))
@@ -208,7 +212,7 @@ def test_the_pool_keeps_its_promise_about_the_mixture_and_not_about_a_group() ->
     asked = Guarantee(max_fpr=0.5, max_fnr=None, delta_fpr=0.25)
     thresholds = {}
     for drawn in product(range(SUPPORT.size), repeat=4):
-        found = calibrate_groups(SUPPORT[list(drawn)], np.zeros(4), [1, 1, 2, 3], asked, pool=True)
+        found = calibrate_labelled(SUPPORT[list(drawn)], np.zeros(4), asked, pool=True, by=[1, 1, 2, 3])
         assert found.pool is not None
         assert found.columns.vacuous.sum() == 2  # two points suffice at 0.5 and 0.25, one does not
         assert found.pool.fpr.n == 2
@@ -241,7 +245,7 @@ def test_what_is_counted_in_a_pool_is_not_binomial_and_is_not_bounded() -> None:
                 assert 1 - poisson_binomial(mixed, count - 1) <= delta + 1e-9
     rng = np.random.default_rng(3)
     labels = np.tile(np.repeat([0, 1], 20), 20)
-    found = calibrate_groups(rng.normal(labels, 1), labels, np.repeat(np.arange(20), 40), pool=True)
+    found = calibrate_labelled(rng.normal(labels, 1), labels, pool=True, by=np.repeat(np.arange(20), 40))
     assert found.pool is not None
     assert not found.pool.empty
     assert Assumption.POOLED in found.pool.assumptions
@@ -250,7 +254,7 @@ def test_what_is_counted_in_a_pool_is_not_binomial_and_is_not_bounded() -> None:
             told(0.1)
     # what needs no count among them is told: one threshold, or new points without labels
     assert found.pool.precision_from_unlabelled(rng.normal(3, 1, 100)).high == 1.0
-    apart = calibrate_groups(rng.normal(9 * labels, 1), labels, np.repeat(np.arange(20), 40), pool=True)
+    apart = calibrate_labelled(rng.normal(9 * labels, 1), labels, pool=True, by=np.repeat(np.arange(20), 40))
     assert apart.pool is not None
     assert apart.pool.precision(0.1).low > 0.6
     assert GroupCertificate.from_json(found.to_json()) == found
@@ -264,7 +268,9 @@ def test_bounds_of_a_group_hold_at_its_own_threshold(n: int, ceiling: float, del
     assert budget > 0
     found = []
     for sample in samples(n):
-        columns = calibrate_groups(np.repeat(SUPPORT, sample), np.zeros(n), np.zeros(n, int), asked).columns
+        columns = calibrate_labelled(
+            np.repeat(SUPPORT, sample), np.zeros(n), asked, by=np.zeros(n, int)
+        ).columns
         low, high = bounds(columns.n[0], columns.errors[0], columns.budget[0], 0.1)
         plain_low, plain_high = counted_bounds(columns.n[0], columns.errors[0], 0.1 / (2 * n))
         found.append((sample, columns.rule[1, 0], (low[0], high[0]), (plain_low[0], plain_high[0])))
@@ -281,7 +287,7 @@ def test_bounds_of_a_group_hold_at_its_own_threshold(n: int, ceiling: float, del
 
 def test_the_plain_lower_bound_would_be_false_at_an_atom() -> None:
     n, asked = 30, Guarantee(max_fpr=0.3, max_fnr=None, delta_fpr=0.2)
-    found = calibrate_groups(np.zeros(n), np.zeros(n), np.zeros(n, int), asked)
+    found = calibrate_labelled(np.zeros(n), np.zeros(n), asked, by=np.zeros(n, int))
     # the rate is 0 for certain, and the budget says otherwise
     assert found.columns.errors[0, 0] == 0 < found.columns.budget[0, 0]
     low, _ = bounds(found.columns.n[0], found.columns.errors[0], found.columns.budget[0], 0.1)
@@ -297,7 +303,7 @@ def test_gaps_hold_for_all_pairs_at_once() -> None:
     broken = 0
     bound = 0.0
     for _ in range(trials):
-        found = calibrate_groups(rng.random(groups * n), np.zeros(groups * n), names, asked)
+        found = calibrate_labelled(rng.random(groups * n), np.zeros(groups * n), asked, by=names)
         gap = found.gaps(delta).fpr
         assert gap is not None
         assert gap.bound is not None
@@ -316,7 +322,7 @@ def test_counted_errors_bound_a_rate_at_half_of_delta_each_given_the_held_class(
     answers = []
     for normal, anomalous in product(samples(n), samples(held)):
         scores = np.concatenate([np.repeat(SUPPORT, normal), np.repeat(SUPPORT, anomalous)])
-        columns = calibrate_groups(scores, labels, np.zeros(n + held), asked, overlap="hold_fnr").columns
+        columns = calibrate_labelled(scores, labels, asked, overlap="hold_fnr", by=np.zeros(n + held)).columns
         low, high = counted_bounds(columns.n[0], columns.errors[0], delta / 2)
         answers.append((columns.rule[1, 0], low[0], high[0]))
     thresholds, lows, highs = np.array(answers).T.reshape(3, len(samples(n)), len(samples(held)))
@@ -342,14 +348,14 @@ def test_held_groups_are_compared_at_about_half_the_width() -> None:
     assert narrow == pytest.approx(0.0371, abs=5e-5)
     rng = np.random.default_rng(0)
     labels, groups = np.tile(np.repeat([0, 1], 1000), 2), np.repeat(["a", "b"], 2000)
-    found = calibrate_groups(rng.normal(3 * labels, 1), labels, groups, overlap="hold_fnr")
+    found = calibrate_labelled(rng.normal(3 * labels, 1), labels, overlap="hold_fnr", by=groups)
     gap = found.gaps().fpr
     assert gap is not None
     place = found.groups.index(gap.groups[0])
     low, high = counted_bounds(n, found.columns.errors[0, [place]], share / 2)
     assert (gap.low[0], gap.high[0]) == (low[0], high[0])
     # where the classes decide whether a side is held, the threshold is not given by one of them
-    needed = calibrate_groups(rng.normal(3 * labels, 1), labels, groups, overlap="hold_fnr_if_needed")
+    needed = calibrate_labelled(rng.normal(3 * labels, 1), labels, overlap="hold_fnr_if_needed", by=groups)
     wider = needed.gaps().fpr
     assert wider is not None
     place = needed.groups.index(wider.groups[0])
@@ -374,7 +380,7 @@ def test_gaps_with_a_pool_leave_out_whoever_follows_it() -> None:
     scores = np.concatenate([one for low, high, _ in blocks for one in (low, high)])
     labels = np.concatenate([np.repeat([0, 1], [low.size, high.size]) for low, high, _ in blocks])
     groups = np.concatenate([np.repeat(name, low.size + high.size) for low, high, name in blocks])
-    found = calibrate_groups(scores, labels, groups, pool=True)
+    found = calibrate_labelled(scores, labels, pool=True, by=groups)
     assert found.pooled.sum() == 10
     deployed = dict(zip(range(10), norm.sf(found.rules[1, :10] - shift), strict=True))
     gap = found.gaps().fpr
@@ -385,7 +391,7 @@ def test_gaps_with_a_pool_leave_out_whoever_follows_it() -> None:
     assert max(deployed.values()) - min(deployed.values()) > 0.14 > gap.bound
     assert "of their own: 10" in gap_words(gap)
     # without the pool each has a rule of its own, and is compared
-    alone = calibrate_groups(scores, labels, groups).gaps().fpr
+    alone = calibrate_labelled(scores, labels, by=groups).gaps().fpr
     assert alone is not None
     assert len(alone.groups) == 12
 
@@ -402,7 +408,9 @@ def test_which_groups_are_compared_is_decided_by_counts_alone(overlap: str) -> N
     for lift in (-9.0, 0.0, 1.0, 9.0):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = calibrate_groups(rng.normal(lift * labels, 1), labels, groups, overlap=overlap).gaps()
+            found = calibrate_labelled(
+                rng.normal(lift * labels, 1), labels, overlap=overlap, by=groups
+            ).gaps()
         assert found.fpr is not None
         assert found.fnr is not None
         compared.add((frozenset(found.fpr.groups), frozenset(found.fnr.groups)))
@@ -420,7 +428,9 @@ def test_many_small_groups_are_not_chosen_by_their_errors() -> None:
     assert (~alarms[:3000]).any()
     scores = np.ravel(np.stack([np.where(alarms, 2.0, 0.0), np.ones(3010)], axis=1))
     gap = (
-        calibrate_groups(scores, labels, np.repeat(np.arange(3010), 2), asked, overlap="hold_fnr").gaps().fpr
+        calibrate_labelled(scores, labels, asked, overlap="hold_fnr", by=np.repeat(np.arange(3010), 2))
+        .gaps()
+        .fpr
     )
     assert gap is not None
     assert gap.bound is not None
@@ -430,23 +440,23 @@ def test_many_small_groups_are_not_chosen_by_their_errors() -> None:
 
 
 def test_a_gap_is_between_two_groups_and_says_so() -> None:
-    one = calibrate_groups(np.arange(200.0), np.repeat([0, 1], 100), ["a"] * 200)
+    one = calibrate_labelled(np.arange(200.0), np.repeat([0, 1], 100), by=["a"] * 200)
     gaps = one.gaps()
     assert gaps.fpr is not None
     assert gaps.fpr.bound is None
     assert "no two groups" in str(gaps)
     labels = np.tile(np.repeat([0, 1], 100), 3)
-    two = calibrate_groups(
-        np.tile(np.arange(200.0), 3)[:410], labels[:410], np.repeat(["a", "b", "c"], 200)[:410]
+    two = calibrate_labelled(
+        np.tile(np.arange(200.0), 3)[:410], labels[:410], by=np.repeat(["a", "b", "c"], 200)[:410]
     )
     said = str(two.gaps())
     assert "certified fair within" in said
     assert "1 left out" in said
     assert two.gaps().fnr is not None
-    alone = calibrate_groups(np.arange(200.0), np.zeros(200), ["a", "b"] * 100, Guarantee(0.1, None))
+    alone = calibrate_labelled(np.arange(200.0), np.zeros(200), Guarantee(0.1, None), by=["a", "b"] * 100)
     assert alone.gaps().fnr is None
-    held = calibrate_groups(
-        np.tile(np.arange(200.0), 3), labels, np.repeat(["a", "b", "c"], 200), overlap="hold_fnr"
+    held = calibrate_labelled(
+        np.tile(np.arange(200.0), 3), labels, overlap="hold_fnr", by=np.repeat(["a", "b", "c"], 200)
     )
     wide, narrow = held.gaps().fnr, two.gaps().fnr
     assert wide is not None

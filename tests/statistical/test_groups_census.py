@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pac_wrap import Guarantee, calibrate, calibrate_groups
+from pac_wrap import Guarantee, calibrate, calibrate_labelled
 from pac_wrap.method.metrics import evaluate, is_exceeded
 from pac_wrap_paper.studies.groups import LEARNED, scored_people
 from support.datafolder import needs
@@ -18,7 +18,7 @@ def test_a_pooled_promise_is_broken_where_ours_is_kept() -> None:
     score, label, group = people.scores, people.labels == 1, people.groups
     ours = np.random.default_rng(0).random(score.size) < 0.5
     pooled = calibrate(score[ours & ~label], score[ours & label], ASKED)
-    certificate = calibrate_groups(score[ours], label[ours], group[ours], ASKED, together=True)
+    certificate = calibrate_labelled(score[ours], label[ours], ASKED, together=True, by=group[ours])
     fresh = ~ours
     verdicts = pooled.verdicts(score[fresh])
     # true for all together

@@ -30,7 +30,6 @@ from pac_wrap import (
     TotalVariation,
     calibrate,
     calibrate_classes,
-    calibrate_groups,
     calibrate_labelled,
     certify_curve,
     recalibrate,
@@ -138,7 +137,8 @@ def _columns(*names: str, types: str = "float64") -> tuple[Any, Any, Any]:
 
 
 def _grouped(names: tuple[str, ...], asked: Guarantee, **options: Any) -> GroupCertificate:
-    return calibrate_groups(*_columns(*names, types=options.pop("types", "float64")), asked, **options)
+    scores, labels, groups = _columns(*names, types=options.pop("types", "float64"))
+    return calibrate_labelled(scores, labels, asked, by=groups, **options)
 
 
 def _by_kind(asked: Guarantee, overlap: Any = None, *, normal: bool = False, types: str = "float64") -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pac_wrap import GroupCertificate, Guarantee, calibrate_groups
+from pac_wrap import GroupCertificate, Guarantee, calibrate_labelled
 
 ASKED = Guarantee(0.1, 0.1)
 # a plain one, quotes, a backslash, a wildcard, what looks like a number, a blank, and a small one
@@ -36,7 +36,7 @@ def drawn(rows: int = 4000, kind: Any = np.float64) -> pd.DataFrame:
 
 def in_memory(frame: pd.DataFrame, column: str, **options: Any) -> GroupCertificate:
     """Return the certificate that every engine must give."""
-    return calibrate_groups(frame["score"].to_numpy(), frame["label"], frame[column], ASKED, **options)
+    return calibrate_labelled(frame["score"].to_numpy(), frame["label"], ASKED, **options, by=frame[column])
 
 
 # spelled alike and unlike: what a reader that guesses at types would take for one another, or write anew

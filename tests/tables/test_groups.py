@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from pac_wrap import GroupCertificate, Guarantee, InputError, UpsideDownWarning, calibrate_groups
+from pac_wrap import GroupCertificate, Guarantee, InputError, UpsideDownWarning, calibrate_labelled
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.values import as_group
 from pac_wrap.method.request import Request
@@ -79,7 +79,7 @@ def test_a_table_gives_the_certificate_of_memory(ending: str, column: str, tmp_p
     found = from_table(written(frame, tmp_path, ending), column, together=True, pool=True)
     groups = frame[column] if ending == "parquet" or column == "name" else frame[column].astype(str)
     scores = frame["score"]
-    again = calibrate_groups(scores, frame["label"], groups, ASKED, together=True, pool=True)
+    again = calibrate_labelled(scores, frame["label"], ASKED, together=True, pool=True, by=groups)
     assert found.bare.to_json() == again.to_json()
     assert found.provenance is not None
     assert found.provenance.engine == "duckdb"
@@ -92,8 +92,8 @@ def test_every_strategy_and_type_of_score(tmp_path: Path) -> None:
     path = written(frame, tmp_path, "parquet")
     for word in ("raise", "hold_fnr", "algorithm1", "abstain_always"):
         found = from_table(path, "number", overlap=as_strategy(word))
-        again = calibrate_groups(
-            frame["score"].to_numpy(), frame["label"], frame["number"], ASKED, overlap=word
+        again = calibrate_labelled(
+            frame["score"].to_numpy(), frame["label"], ASKED, overlap=word, by=frame["number"]
         )
         assert found.score_type == "float32"
         assert found.bare.to_json() == again.to_json()
@@ -112,7 +112,9 @@ def test_groups_come_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(module, "gathered", small)
     assert from_table(path, "number", pool=True) == whole
-    assert from_table(path, "name") == calibrate_groups(frame["score"], frame["label"], frame["name"], ASKED)
+    assert from_table(path, "name") == calibrate_labelled(
+        frame["score"], frame["label"], ASKED, by=frame["name"]
+    )
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -123,7 +125,7 @@ def test_rows_are_decided_in_order_by_their_own_rule(
 ) -> None:
     frame = drawn(3000)
     known = frame[(frame["name"] != "\\") & (frame["number"] != 4)]
-    certificate = calibrate_groups(known["score"], known["label"], known[column], ASKED, pool=True)
+    certificate = calibrate_labelled(known["score"], known["label"], ASKED, pool=True, by=known[column])
     path, out = written(frame, tmp_path, ending), tmp_path / f"out{target}"
     with (
         found_files([path]) as found,
@@ -148,7 +150,7 @@ def test_rows_are_decided_in_order_by_their_own_rule(
 
 def test_evaluation_by_group_is_that_of_memory(tmp_path: Path) -> None:
     frame = drawn()
-    certificate = calibrate_groups(frame["score"], frame["label"], frame["number"], ASKED)
+    certificate = calibrate_labelled(frame["score"], frame["label"], ASKED, by=frame["number"])
     worse = frame.assign(label=np.where(frame["number"] == 2, 1 - frame["label"], frame["label"]))
     worse.loc[worse["number"] == 1, "number"] = 99
     path = written(worse, tmp_path, "parquet")
@@ -203,7 +205,7 @@ def test_too_many_groups_and_no_anomalies_are_refused(
 
 def test_wider_scores_are_rounded_as_calibration_saw_them(tmp_path: Path) -> None:
     frame = drawn(2000, np.float32)
-    certificate = calibrate_groups(frame["score"], frame["label"], frame["number"], ASKED)
+    certificate = calibrate_labelled(frame["score"], frame["label"], ASKED, by=frame["number"])
     path = written(frame.astype({"score": np.float64}), tmp_path, "parquet")
     request = GroupRequest(Request(ASKED))
     with open_table([path], ["score", "number"], "label", passes=True) as table:
@@ -219,9 +221,9 @@ def test_columns_of_other_types_are_groups_too(tmp_path: Path) -> None:
     path = written(frame, tmp_path, "parquet")
     for column in ("day", "share", "flag"):
         found = from_table(path, column).bare
-        assert found == calibrate_groups(frame["score"], frame["label"], frame[column], ASKED)
+        assert found == calibrate_labelled(frame["score"], frame["label"], ASKED, by=frame[column])
     narrow = written(frame.astype({"score": np.float32}), tmp_path, "parquet")
-    certificate = calibrate_groups(frame["score"], frame["label"], frame["number"], ASKED)
+    certificate = calibrate_labelled(frame["score"], frame["label"], ASKED, by=frame["number"])
     with (
         open_table([narrow], ["score", "number"], "label", passes=True) as table,
         pytest.raises(InputError, match="holds float32 scores"),
@@ -231,7 +233,7 @@ def test_columns_of_other_types_are_groups_too(tmp_path: Path) -> None:
 
 def ruled(frame: pd.DataFrame) -> GroupCertificate:
     known = frame[frame["name"] != "%s"]
-    found = calibrate_groups(known["score"], known["label"], known["name"], ASKED, pool=True)
+    found = calibrate_labelled(known["score"], known["label"], ASKED, pool=True, by=known["name"])
     assert None in found.groups
     return found
 
@@ -262,7 +264,7 @@ def numbered() -> tuple[GroupCertificate, list[float], list[float]]:
     labels = np.tile(np.repeat([0, 1], 50), len(NUMBERS))
     scores = np.arange(labels.size) + 1000.0 * labels
     groups = np.repeat(NUMBERS, 100)
-    return calibrate_groups(scores, labels, groups, ASKED), scores.tolist(), groups.tolist()
+    return calibrate_labelled(scores, labels, ASKED, by=groups), scores.tolist(), groups.tolist()
 
 
 def test_numbers_in_a_column_of_doubles_are_the_groups_that_they_are_in_memory() -> None:
@@ -308,7 +310,7 @@ def test_floats_and_times_with_fractions_are_the_groups_that_they_are_in_memory(
         rows = zip(range(labels.size), scores.tolist(), np.repeat(values, 100).tolist(), strict=True)
         connection.executemany("INSERT INTO scores VALUES (?, ?, ?)", list(rows))
         groups = connection.execute("SELECT g FROM scores ORDER BY row").fetchnumpy()["g"]
-        certificate = calibrate_groups(scores, labels, groups, ASKED)
+        certificate = calibrate_labelled(scores, labels, ASKED, by=groups)
         expected = certificate.verdicts(scores, groups).tolist()
         assert set(expected) == {0, 1}
         # NaN is no NULL, and has a text of its own
@@ -324,7 +326,7 @@ def test_floats_and_times_with_fractions_are_the_groups_that_they_are_in_memory(
 def test_a_second_text_of_a_number_is_no_other_group() -> None:
     labels = np.tile(np.repeat([0, 1], 50), 2)
     groups = np.array([7] * 100 + ["7.0"] * 100, dtype=object)
-    certificate = calibrate_groups(np.arange(200) + 1000.0 * labels, labels, groups, ASKED)
+    certificate = calibrate_labelled(np.arange(200) + 1000.0 * labels, labels, ASKED, by=groups)
     *_, insert, _ = join_sql(certificate, "score", "g", "rules")
     assert insert.count("'v7.0'") == insert.count("'v7'") == 1
     assert spellings("7.0", "duckdb") == ("7.0",)
@@ -368,7 +370,7 @@ def test_the_rules_decide_in_postgresql_as_in_memory() -> None:
 
 def test_nothing_in_a_literal_is_invisible() -> None:
     labels = np.repeat([0, 1], 100)
-    certificate = calibrate_groups(np.arange(200.0), labels, ["a\x1b'\\b\U000e0067"] * 200)
+    certificate = calibrate_labelled(np.arange(200.0), labels, by=["a\x1b'\\b\U000e0067"] * 200)
     pieces = r"('a' || chr(27) || '''\b' || chr(917607))"
     for dialect, literal in (
         ("duckdb", pieces),
@@ -382,10 +384,10 @@ def test_nothing_in_a_literal_is_invisible() -> None:
 
 
 def test_rules_that_sql_cannot_say_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    zero = calibrate_groups(np.arange(200.0), np.repeat([0, 1], 100), ["a\x00b"] * 200)
+    zero = calibrate_labelled(np.arange(200.0), np.repeat([0, 1], 100), by=["a\x00b"] * 200)
     with pytest.raises(InputError, match="zero byte"):
         group_verdict_sql(zero, "score", "name")
-    nothing = calibrate_groups([1.0], [0], ["a"])
+    nothing = calibrate_labelled([1.0], [0], by=["a"])
     assert group_verdict_sql(nothing, "score", "name") == "-1"
     monkeypatch.setattr("pac_wrap.tables.sql.group_rules.MOST_BRANCHES", 1)
     frame = drawn()
@@ -397,7 +399,7 @@ def test_one_threshold_at_infinity_declares_everything_normal() -> None:
     labels = np.repeat([0, 1], 100)
     scores = np.where(labels == 0, np.inf, 1.0)
     with pytest.warns(UpsideDownWarning):
-        certificate = calibrate_groups(scores, labels, ["a"] * 200, Guarantee(0.1, None))
+        certificate = calibrate_labelled(scores, labels, Guarantee(0.1, None), by=["a"] * 200)
     assert certificate.rules[:, 0].tolist() == [np.inf, np.inf]
     values = [1.0, np.inf]
     assert certificate.verdicts(values, ["a", "a"]).tolist() == [0, 0]
@@ -428,14 +430,14 @@ def test_times_name_the_same_groups_in_memory_and_in_parquet(
     moments = times if zone is None else times.dt.tz_localize("UTC").dt.tz_convert(zone)
     frame = pd.DataFrame({"score": np.arange(280.0), "label": np.arange(280) // 7 % 2, "when": moments})
     frame.to_parquet(tmp_path / "t.parquet")
-    expected = calibrate_groups(frame["score"], frame["label"], frame["when"], ASKED)
+    expected = calibrate_labelled(frame["score"], frame["label"], ASKED, by=frame["when"])
     assert len(expected.groups) == 7 - 2 * (unit == "us")
     assert from_table(str(tmp_path / "t.parquet"), "when") == expected
-    listed = calibrate_groups(frame["score"], frame["label"], list(frame["when"]), ASKED)
-    polars = calibrate_groups(frame["score"], frame["label"], pl.from_pandas(frame)["when"], ASKED)
+    listed = calibrate_labelled(frame["score"], frame["label"], ASKED, by=list(frame["when"]))
+    polars = calibrate_labelled(frame["score"], frame["label"], ASKED, by=pl.from_pandas(frame)["when"])
     assert listed.groups == polars.groups == expected.groups
     if zone is None:
-        assert calibrate_groups(frame["score"], frame["label"], times.to_numpy(), ASKED) == expected
+        assert calibrate_labelled(frame["score"], frame["label"], ASKED, by=times.to_numpy()) == expected
 
 
 @pytest.mark.parametrize("unit", ["s", "ns"])
@@ -445,7 +447,7 @@ def test_durations_name_no_groups_in_memory_and_in_parquet(unit: str, tmp_path: 
     frame.to_parquet(tmp_path / "t.parquet")
     for column in (taken, list(taken), taken.to_numpy(), pl.Series(taken), list(taken.to_numpy())):
         with pytest.raises(InputError, match="groups must be texts, whole numbers or dates"):
-            calibrate_groups([0.0, 1.0], [0, 1], column, ASKED)
+            calibrate_labelled([0.0, 1.0], [0, 1], ASKED, by=column)
     with pytest.raises(InputError, match="'took' holds durations, and groups must be texts, whole numbers"):
         from_table(str(tmp_path / "t.parquet"), "took")
 
@@ -455,7 +457,7 @@ def test_a_backslash_ends_no_text_however_postgresql_is_set() -> None:
     hostile = ["\\'; DROP TABLE victim; --", "a\\", "\\\\'", "\\x41\t'", "plain"]
     names, scores, labels = np.repeat(hostile, 200), np.tile(np.arange(200.0), 5), np.tile([0, 1], 500)
     scores = scores + 1000 * (labels == 1)
-    certificate = calibrate_groups(scores, labels, names)
+    certificate = calibrate_labelled(scores, labels, by=names)
     expected = certificate.verdicts(scores, names).tolist()
     assert set(expected) == {0, 1}
     with server() as connection, connection.cursor() as cursor:
@@ -485,7 +487,7 @@ def test_a_backslash_ends_no_text_however_postgresql_is_set() -> None:
 
 @pytest.mark.parametrize("name", ["a\nb", "a\r\n  b", "a\u2028b"])
 def test_a_column_whose_name_has_lines_keeps_it_in_sql(name: str) -> None:
-    certificate = calibrate_groups(np.arange(400.0), np.arange(400) >= 200, ["g"] * 400)
+    certificate = calibrate_labelled(np.arange(400.0), np.arange(400) >= 200, by=["g"] * 400)
     quoted = name.replace('"', '""')
     with duckdb.connect() as connection:
         connection.execute(f'CREATE TABLE scores AS SELECT 300.0 AS "{quoted}", \'g\' AS "{quoted}g"')
@@ -494,7 +496,7 @@ def test_a_column_whose_name_has_lines_keeps_it_in_sql(name: str) -> None:
 
 
 def test_many_rows_that_threads_share_stay_in_order(tmp_path: Path) -> None:
-    certificate = calibrate_groups(np.arange(400.0), np.arange(400) >= 200, [0, 1] * 200)
+    certificate = calibrate_labelled(np.arange(400.0), np.arange(400) >= 200, by=[0, 1] * 200)
     source, out = tmp_path / "t.parquet", tmp_path / "out.parquet"
     with duckdb.connect() as connection:
         rows = "SELECT i AS id, i % 400 AS score, i % 2 AS number FROM range(300000) r (i)"

@@ -239,6 +239,17 @@ def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
     return as_anomaly_mask(y, values[1], "y")
 
 
+def as_labelled(
+    scores: ArrayLike, labels: ArrayLike, anomaly_label: object = 1
+) -> tuple[NDArray[Any], Scores, NDArray[np.bool_]]:
+    """Return scores as they came and as doubles, and where a label marks an anomaly, if they fit together."""
+    check_aligned("scores", scores, "labels", labels)
+    given = as_array(scores, "scores")
+    values, mask = as_scores(given), as_anomaly_mask(labels, anomaly_label)
+    check_same_length("scores", values.size, "labels", mask.size)
+    return given, values, mask
+
+
 def check_same_length(name: str, size: int, other: str, other_size: int) -> None:
     """Refuse two arrays of different lengths."""
     if size != other_size:

@@ -54,9 +54,9 @@ from pac_wrap.detectors.training import (
 )
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.alarms.precision import Prevalence
-from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.calibrate import calibrate, calibrate_labelled
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.groups.calibrate import GroupRequest, calibrate_groups
+from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
@@ -620,8 +620,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         if groups is None:
             certificate = calibrate(scores[~anomalous], scores[anomalous], request)
         else:
-            certificate = calibrate_groups(
-                scores, anomalous, groups, request, together=self.together, pool=self.pool
+            certificate = calibrate_labelled(
+                scores, anomalous, request, by=groups, together=self.together, pool=self.pool
             )
         if text:
             certificate = replace(certificate, assumptions=assumed(OF_SUBJECTS, **request.guarantee.rooms))

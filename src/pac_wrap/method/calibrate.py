@@ -1,14 +1,17 @@
 """Labelled scores in, certificate out."""
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TypeVar, overload
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import as_anomaly_mask, as_array, as_scores, check_aligned, type_of
+from pac_wrap.base.arguments import as_labelled, check_aligned, type_of
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Kinds, Overlap
 from pac_wrap.method.clause import warn_of_lacking
+from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups, warned_of_groups
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.kinds.calibrate import calibrate_kinds
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request, certify_classes, certify_divided, warned
@@ -102,6 +105,19 @@ def calibrate(
     return warned(certify_classes(Request.of(guarantee, overlap), normal, anomalous))
 
 
+@overload
+def calibrate_labelled(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+    anomaly_label: object = 1,
+    by: GroupColumn,
+    together: bool = False,
+    pool: bool = False,
+) -> GroupCertificate: ...
+@overload
 def calibrate_labelled(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -112,8 +128,26 @@ def calibrate_labelled(
     weights: Weights | None = None,
     weight_bound: float | None = None,
     seed: int | None = None,
-) -> Certificate:
+) -> Certificate: ...
+def calibrate_labelled(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+    anomaly_label: object = 1,
+    by: GroupColumn | None = None,
+    together: bool = False,
+    pool: bool = False,
+    weights: Weights | None = None,
+    weight_bound: float | None = None,
+    seed: int | None = None,
+) -> Certificate | GroupCertificate:
     """Return the certificate for one array of scores and one of labels, 0 (normal) and 1 (anomalous).
+
+    With `by`, each group of points has a threshold and a promise of its own: the certificate that `calibrate`
+    gives for its points. Where points belong to two groups at once (a tenant and a region), calibrate each
+    column with half of delta, and decide where both agree.
 
     Parameters
     ----------
@@ -127,6 +161,15 @@ def calibrate_labelled(
         What is done where the classes overlap; see `calibrate`.
     anomaly_label : object
         The label that marks an anomaly; -1 reads scikit-learn's +1 and -1.
+    by : array-like, optional
+        The group of each point: texts, whole numbers, dates, categories. What is missing is a group as well.
+    together : bool
+        With `by`: whether the promises of all groups are to hold at once, with the deltas of the guarantee:
+        eqs. (53) to (54), eq. (111). Otherwise each holds by itself: eq. (52). The share of each group
+        follows from the numbers of labels of all, and groups that are promised nothing take none.
+    pool : bool
+        With `by`: whether groups with too few labels follow one rule that is found from all of them. Its
+        promise is about their mixture, as they stand in the table, and about none by itself: eq. (55).
     weights : array-like of float, or pair of such, optional
         How much more likely each point is in the future than at calibration; see `calibrate`. A class that
         does not shift has the bound as its weight.
@@ -137,32 +180,50 @@ def calibrate_labelled(
 
     Returns
     -------
-    Certificate
-        That of `calibrate` for the two classes.
+    Certificate or GroupCertificate
+        That of `calibrate` for the two classes; with `by` the latter, which has one for each group.
 
     Raises
     ------
     InputError
-        If scores and labels do not fit together, or either is none of its kind.
+        If the columns do not fit together, or one is none of its kind.
+
+    Warns
+    -----
+    UpsideDownWarning
+        If anomalies score significantly lower than normal points, or do in some group.
+    VacuousWarning
+        If something that was asked for is not promised, or nothing useful is to some groups.
 
     Examples
     --------
     >>> calibrate_labelled([0.1, 0.2, 0.9], [0, 0, 1]).regime.value
     'vacuous'
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.tile([0, 1], 1000)
+    >>> tenants = np.repeat(["acme", "other"], 1000)
+    >>> certificate = calibrate_labelled(rng.normal(4 * labels, 1), labels, by=tenants, together=True)
+    >>> certificate.certificates["acme"].regime.value
+    'separated'
+    >>> certificate.verdicts([0.0, 5.0, 5.0], ["acme", "other", "never seen"])
+    array([ 0,  1, -1], dtype=int8)
     """
-    check_aligned("scores", scores, "labels", labels)
     request = Request.of(guarantee, overlap, anomaly_label)
-    given = as_array(scores, "scores")
-    values, mask = as_scores(given), as_anomaly_mask(labels, request.anomaly_label)
-    if values.size != mask.size:
-        raise InputError(
-            f"scores and labels must have the same length, got {values.size:,} and {mask.size:,}"
-        )
+    weighted = weights is not None or weight_bound is not None or seed is not None
+    if by is not None:
+        if weighted:
+            raise InputError("groups take no weights; calibrate the groups one by one")
+        asked = GroupRequest(request, together, pool)
+        return warned_of_groups(certify_labelled_groups(asked, scores, labels, by))
+    if together or pool:
+        raise InputError("together and pool are for groups; give by too, or leave them out")
+    given, values, mask = as_labelled(scores, labels, request.anomaly_label)
     if weights is not None:
         check_aligned("scores", scores, "weights", weights)
         classes = given[~mask], given[mask]
         return warned(certify_weighted(request, classes, of_classes(weights, mask), weight_bound, seed))
-    if weight_bound is not None or seed is not None:
+    if weighted:
         name = "seed" if weight_bound is None else "weight_bound"
         raise InputError(f"{name} is for weights; give weights too, or leave it out")
     return warned(certify_divided(request, *kernels().divide(values, mask), type_of(given)))

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import (
     as_anomaly_mask,
-    as_scores,
-    check_aligned,
+    as_labelled,
     check_count,
     check_positive,
     check_rate,
@@ -388,9 +387,7 @@ def _violation(
     trials: int,
     confidence: float,
 ) -> ViolationRate:
-    check_aligned("scores", scores, "labels", labels)
-    scores, mask = as_scores(scores), as_anomaly_mask(labels)
-    check_same_length("scores", scores.size, "labels", mask.size)
+    _, scores, mask = as_labelled(scores, labels)
     guarantee = as_guarantee(guarantee)
     check_random(random)
     trials = check_positive("trials", trials)

@@ -19,7 +19,7 @@ from pac_wrap import (
     UpsideDownWarning,
     VacuousWarning,
     calibrate,
-    calibrate_groups,
+    calibrate_labelled,
     evaluate,
 )
 from pac_wrap.method.metrics import Metrics
@@ -242,7 +242,7 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
         warnings.simplefilter("ignore", VacuousWarning)
         warnings.simplefilter("ignore", UpsideDownWarning)
         pooled = calibrate(scores[calibrating[mine == 0]], scores[calibrating[mine == 1]], scored.asked)
-        each = calibrate_groups(scores[calibrating], mine, groups[calibrating], scored.asked, pool=True)
+        each = calibrate_labelled(scores[calibrating], mine, scored.asked, pool=True, by=groups[calibrating])
     one, own = pooled.verdicts(scores[testing]), each.verdicts(scores[testing], groups[testing])
     following = dict(zip(each.groups, each.pooled.tolist(), strict=True))
     number = {name: place for place, name in enumerate(scored.names)}

@@ -21,9 +21,9 @@ from pac_wrap import (
     MissingScoreWarning,
     UpsideDownWarning,
     calibrate,
-    calibrate_groups,
+    calibrate_labelled,
     certify_curve,
-    certify_curve_groups,
+    certify_curve_labelled,
 )
 from pac_wrap.base.floats import rounded_up, shared_together
 from pac_wrap.method.groups.columns import Counts, are_kept, shares_of
@@ -79,7 +79,7 @@ def test_each_group_gets_what_calibrate_gives(
     with np.errstate(over="ignore", under="ignore"):
         scores = np.array([row[0] for row in rows]).astype(kind)
     labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
-    found = calibrate_groups(scores, labels, groups, EASY, overlap=overlap)
+    found = calibrate_labelled(scores, labels, EASY, overlap=overlap, by=groups)
     for group in sorted(set(groups.tolist())):
         own = groups == group
         alone = calibrate(scores[own & ~labels], scores[own & labels], EASY, overlap=overlap)
@@ -98,7 +98,7 @@ def test_half_of_the_drawn_tables_have_a_group_that_separates() -> None:
     @given(ROWS)
     def drawn(rows: list[tuple[float, bool, str]]) -> None:
         scores, labels, groups = (np.array(column) for column in zip(*rows, strict=True))
-        found = calibrate_groups(scores, labels, groups, EASY)
+        found = calibrate_labelled(scores, labels, EASY, by=groups)
         regimes.append({one.regime.value for one in found.certificates.values()})
 
     drawn()
@@ -112,7 +112,7 @@ def test_half_of_the_drawn_tables_have_a_group_that_separates() -> None:
 def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, bool, str]]) -> None:
     scores: np.ndarray = np.array([row[0] for row in rows])
     labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
-    found = calibrate_groups(scores, labels, groups, asked)
+    found = calibrate_labelled(scores, labels, asked, by=groups)
     for group in set(groups.tolist()):
         own = groups == group
         alone = calibrate(scores[own & ~labels], scores[own & labels], asked)
@@ -121,7 +121,7 @@ def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, boo
 
 def test_prediction_sets_check_what_verdicts_check() -> None:
     scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    found = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200)
+    found = calibrate_labelled(scores, labels, by=["a"] * 200 + ["b"] * 200)
     for judge in (found.verdicts, found.prediction_sets):
         with pytest.raises(InputError, match="same length"):
             judge([5.0], ["a", "b", "a", "b"])
@@ -216,17 +216,17 @@ def test_a_tail_that_meets_delta_counts() -> None:
 
 def test_groups_that_are_promised_nothing_take_no_share() -> None:
     scores, labels = np.arange(400.0), np.tile([0, 1], 200)
-    four = calibrate_groups(scores, labels, np.repeat(["a", "b", "c", "d"], 100), together=True)
+    four = calibrate_labelled(scores, labels, together=True, by=np.repeat(["a", "b", "c", "d"], 100))
     delta = four.request.guarantee.delta_fpr
     assert four.asked.delta_fpr == 0.05
     assert delta == four.shares[0] > 1 - 0.95**0.25 if four.shares else False
-    more = calibrate_groups(
-        np.append(scores, 1.0), np.append(labels, 0), np.append(np.repeat(["a"], 400), "z"), together=True
+    more = calibrate_labelled(
+        np.append(scores, 1.0), np.append(labels, 0), together=True, by=np.append(np.repeat(["a"], 400), "z")
     )
     assert more.request.guarantee.delta_fpr == 0.05
     # strategies of which no more is proved share as before
-    raised = calibrate_groups(
-        scores, labels, np.repeat(["a", "b", "c", "d"], 100), together=True, overlap="raise"
+    raised = calibrate_labelled(
+        scores, labels, together=True, overlap="raise", by=np.repeat(["a", "b", "c", "d"], 100)
     )
     assert raised.request.guarantee.delta_fpr == pytest.approx(1 - 0.95**0.25, rel=1e-12)
     assert f"each group has delta = {rounded_up(delta)}" in str(four)
@@ -278,11 +278,11 @@ def test_groups_with_too_few_labels_are_pooled_under_another_name() -> None:
     labels = np.tile([0, 1], 500)
     groups = np.append(np.repeat("large", 800), np.repeat(["s1", "s2", "s3", "s4"], 50))
     scores = rng.normal(6 * labels, 1)
-    alone = calibrate_groups(scores, labels, groups)
+    alone = calibrate_labelled(scores, labels, by=groups)
     assert alone.certificates["s1"].regime == "vacuous"
     assert not alone.empty
     assert (alone.verdicts([9.0, -9.0], ["s1", "s1"]) == -1).all()
-    pooled = calibrate_groups(scores, labels, groups, pool=True)
+    pooled = calibrate_labelled(scores, labels, pool=True, by=groups)
     small = groups != "large"
     assert pooled.pool is not None
     # but for what it assumes, it is that of any points
@@ -298,14 +298,14 @@ def test_groups_with_too_few_labels_are_pooled_under_another_name() -> None:
     assert "not its own" in str(pooled)
     assert "mixture" in str(pooled)
     # a pool that is too small as well changes nothing
-    few = calibrate_groups(scores[750:860], labels[750:860], groups[750:860], pool=True)
+    few = calibrate_labelled(scores[750:860], labels[750:860], pool=True, by=groups[750:860])
     assert few.empty
     assert not few.pooled.any()
     assert "too few even together" in str(few)
 
 
 def test_a_group_never_seen_is_left_undecided() -> None:
-    found = calibrate_groups(np.arange(200.0), np.repeat([0, 1], 100), np.repeat([7], 200))
+    found = calibrate_labelled(np.arange(200.0), np.repeat([0, 1], 100), by=np.repeat([7], 200))
     assert found.verdicts([0.0, 199.0, 0.0, 199.0], [7, 7, 8, None]).tolist() == [0, 1, -1, -1]
     # 7 in a CSV is a text
     assert found.verdicts([0.0, 199.0], ["7", "7.0"]).tolist() == [0, -1]
@@ -318,14 +318,14 @@ def test_a_group_never_seen_is_left_undecided() -> None:
 def test_a_million_groups_of_one_row_each() -> None:
     count = 10**6
     labels = np.arange(count) % 2
-    found = calibrate_groups(np.arange(count, dtype=float), labels, np.arange(count), together=True)
+    found = calibrate_labelled(np.arange(count, dtype=float), labels, together=True, by=np.arange(count))
     assert len(found.certificates) == count
     assert found.columns.vacuous.all()
     one = calibrate([4.0], [], found.request)
     assert found.certificates[4] == one
     assert (found.verdicts([0.5], [10**6 - 1]) == -1).all()
     with pytest.raises(InputError, match="more than 1,000,000 groups"):
-        calibrate_groups(np.zeros(count + 1), np.zeros(count + 1), np.arange(count + 1))
+        calibrate_labelled(np.zeros(count + 1), np.zeros(count + 1), by=np.arange(count + 1))
 
 
 def test_a_group_that_is_upside_down_is_named() -> None:
@@ -333,11 +333,11 @@ def test_a_group_that_is_upside_down_is_named() -> None:
     labels, groups = np.tile([0, 1], 200), np.repeat(["right", "wr\nong"], 200)
     scores = rng.normal(np.where(groups == "right", 3, -3) * labels, 1)
     with pytest.warns(UpsideDownWarning, match=r"1 of 2 groups, most clearly in 'wr\\nong' \(AUC 0\.0"):
-        calibrate_groups(scores, labels, groups)
+        calibrate_labelled(scores, labels, by=groups)
     # scores of several scales, all the right way round: together they would look upside down
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        calibrate_groups(scores * 0 + labels + 10 * (groups == "right") * (1 - 0), labels, groups)
+        calibrate_labelled(scores * 0 + labels + 10 * (groups == "right") * (1 - 0), labels, by=groups)
 
 
 def test_areas_are_those_of_each_group() -> None:
@@ -361,13 +361,13 @@ def test_a_curve_for_each_group() -> None:
     rng = np.random.default_rng(0)
     labels, groups = np.tile([0, 1], 300), np.repeat(["a", None], 300)
     scores = rng.normal(3 * labels, 1).astype(np.float32)
-    found = certify_curve_groups(scores, labels, groups, together=True)
+    found = certify_curve_labelled(scores, labels, together=True, by=groups)
     assert set(found) == {"a", None}
     delta = shared_together(0.05, 2)
     first = scores[:300]
     assert found["a"] == certify_curve(first[labels[:300] == 0], first[labels[:300] == 1], delta, delta)
-    assert certify_curve_groups(scores, labels, groups)["a"].normal.delta == 0.05
-    topped = certify_curve_groups(scores, labels, groups, top_fpr=0.3, top_fnr=0.4)["a"]
+    assert certify_curve_labelled(scores, labels, by=groups)["a"].normal.delta == 0.05
+    topped = certify_curve_labelled(scores, labels, top_fpr=0.3, top_fnr=0.4, by=groups)["a"]
     low, high = first[labels[:300] == 0], first[labels[:300] == 1]
     assert topped == certify_curve(low, high, top_fpr=0.3, top_fnr=0.4)
 
@@ -380,23 +380,23 @@ def test_a_curve_for_each_group() -> None:
         ({"pool": True, "guarantee": Guarantee(0.1, 0.1, 0.3)}, "deltas up to 0.25"),
         ({"together": "yes"}, "together must be one of"),
         ({"pool": 1}, "pool must be one of"),
-        ({"groups": ["a"]}, "scores and groups must have the same length"),
+        ({"by": ["a"]}, "scores and groups must have the same length"),
         ({"labels": [0]}, "scores and labels must have the same length"),
-        ({"groups": pd.Series(["a", "b"], index=[5, 6]), "scores": pd.Series([0.1, 0.2])}, "same index"),
+        ({"by": pd.Series(["a", "b"], index=[5, 6]), "scores": pd.Series([0.1, 0.2])}, "same index"),
         ({"scores": [np.nan, 0.2]}, "NaN"),
-        ({"scores": [], "labels": [], "groups": []}, "scores are empty"),
+        ({"scores": [], "labels": [], "by": []}, "scores are empty"),
         ({"guarantee": Guarantee(0.1, {"a": 0.1})}, "kind"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(arguments: dict[str, Any], words: str) -> None:
-    usual: dict[str, Any] = {"scores": [0.1, 0.2], "labels": [0, 1], "groups": ["a", "b"]}
+    usual: dict[str, Any] = {"scores": [0.1, 0.2], "labels": [0, 1], "by": ["a", "b"]}
     with pytest.raises(InputError, match=words):
-        calibrate_groups(**(usual | arguments))
+        calibrate_labelled(**(usual | arguments))
 
 
 def test_a_request_says_all_that_is_asked_for() -> None:
     request = Request.of(EASY, "hold_fnr", anomaly_label=-1)
-    found = calibrate_groups([0.1, 0.9, 0.2], [1, -1, 1], [1, 1, 2], request)
+    found = calibrate_labelled([0.1, 0.9, 0.2], [1, -1, 1], request, by=[1, 1, 2])
     assert found.certificates[1] == calibrate([0.1], [0.9], Request.of(EASY, "hold_fnr"))
 
 
@@ -408,7 +408,7 @@ def test_a_confidence_gives_every_group_the_same_deltas(overlap: str, together: 
     labels = rng.random(4000) < 0.4
     scores, groups = rng.normal(3 * labels), rng.choice(["a", "b", "c"], 4000, p=[0.2, 0.5, 0.3])
     found, by_deltas = (
-        calibrate_groups(scores, labels, groups, asked, overlap=overlap, together=together)
+        calibrate_labelled(scores, labels, asked, overlap=overlap, together=together, by=groups)
         for asked in (Guarantee(confidence=0.9), Guarantee())
     )
     assert found == by_deltas

@@ -18,7 +18,7 @@ from pac_wrap import (
     MissingScoreWarning,
     Raise,
     UpsideDownWarning,
-    calibrate_groups,
+    calibrate_labelled,
     verify_groups,
 )
 from pac_wrap.base.codec import checksum
@@ -41,7 +41,7 @@ def made(overlap: Any = "abstain", kind: Any = np.float64, **options: Any) -> Gr
     names = np.array(NAMES, dtype=object)[groups]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
-        return calibrate_groups(scores, labels, names, Guarantee(0.1, 0.1), overlap=overlap, **options)
+        return calibrate_labelled(scores, labels, Guarantee(0.1, 0.1), overlap=overlap, **options, by=names)
 
 
 def resealed(content: dict[str, Any]) -> str:
@@ -68,7 +68,7 @@ def test_a_file_comes_back_as_it_was(overlap: str, kind: Any, tmp_path: Path) ->
 @pytest.mark.parametrize("asked", [Guarantee(0.1, None), Guarantee(None, 0.1)])
 def test_one_ceiling_comes_back_and_is_checked(asked: Guarantee) -> None:
     labels = np.tile([0, 1], 200)
-    found = calibrate_groups(np.arange(400.0), labels, np.repeat(["a", "b"], 200), asked)
+    found = calibrate_labelled(np.arange(400.0), labels, asked, by=np.repeat(["a", "b"], 200))
     assert GroupCertificate.from_json(found.to_json()) == found
     assert found.columns != "columns"
     content = json.loads(found.to_json())
@@ -105,7 +105,7 @@ def test_a_pool_and_a_provenance_come_back_too() -> None:
 
 def test_what_all_groups_share_is_written_once() -> None:
     count = 10_000
-    found = calibrate_groups(np.arange(count, dtype=float), np.arange(count) % 2, np.arange(count))
+    found = calibrate_labelled(np.arange(count, dtype=float), np.arange(count) % 2, by=np.arange(count))
     content = json.loads(found.to_json())
     assert content["rule"] == ["-inf", "inf"]
     assert content["rate"] == [0.05, 0.05]
@@ -229,7 +229,7 @@ def test_verification_finds_the_shares_again() -> None:
     scores, labels = np.arange(900.0), np.tile([0, 1], 450)
     groups = np.repeat(np.arange(9), [300, 200, 150, 100, 50, 40, 30, 20, 10])
     for options in ({}, {"pool": True}, {"overlap": "hold_fnr"}):
-        found = calibrate_groups(scores, labels, groups, together=True, **options)
+        found = calibrate_labelled(scores, labels, together=True, **options, by=groups)
         assert verify_groups(found, scores, labels, groups)
         assert found.shares is not None
         less = replace(found, shares=(found.shares[0] / 2, found.shares[1]))
@@ -239,7 +239,7 @@ def test_verification_finds_the_shares_again() -> None:
 def test_verification_names_the_groups_that_differ() -> None:
     scores, labels = np.arange(900.0), np.tile([0, 1], 450)
     groups = np.repeat(np.arange(9), 100)
-    found = calibrate_groups(scores, labels, groups, pool=True)
+    found = calibrate_labelled(scores, labels, pool=True, by=groups)
     order = np.random.default_rng(0).permutation(900)
     assert verify_groups(found, scores[order], labels[order], groups[order])
     changed = scores.copy()
@@ -255,7 +255,7 @@ def test_verification_names_the_groups_that_differ() -> None:
     assert "in the scores alone, such as 77" in str(
         verify_groups(found, np.append(scores, 0), np.append(labels, 0), more)
     )
-    narrow = calibrate_groups(np.round(scores.astype(np.float32) / 7, 3), labels, groups)
+    narrow = calibrate_labelled(np.round(scores.astype(np.float32) / 7, 3), labels, by=groups)
     assert narrow.score_type == "float32"
     assert verify_groups(narrow, np.round(scores.astype(np.float32) / 7, 3).astype(float), labels, groups)
     with pytest.raises(InputError, match="must be a GroupCertificate"):
@@ -263,7 +263,7 @@ def test_verification_names_the_groups_that_differ() -> None:
 
 
 def test_missing_scores_are_abstained_on_and_said() -> None:
-    found = calibrate_groups(np.arange(200.0), np.repeat([0, 1], 100), ["a"] * 200)
+    found = calibrate_labelled(np.arange(200.0), np.repeat([0, 1], 100), by=["a"] * 200)
     with pytest.warns(MissingScoreWarning, match="1 of 2 scores are NaN"):
         assert found.verdicts([np.nan, 199.0], ["a", "a"]).tolist() == [-1, 1]
     with pytest.raises(InputError, match="must not contain NaN"):
@@ -292,23 +292,23 @@ def test_the_worst_group_is_named_first() -> None:
     assert "\u202e" not in text
     assert "too few labels: 2" in text
     assert "no single threshold can be certified: " in str(made(Raise(highest=0.11)))
-    many = calibrate_groups(np.arange(30.0), np.zeros(30), np.arange(30))
+    many = calibrate_labelled(np.arange(30.0), np.zeros(30), by=np.arange(30))
     assert "and 10 more" in str(many)
 
 
 @pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 def test_a_group_that_lacks_labels_of_one_class_keeps_the_promise_of_the_other() -> None:
     scores, labels = [*range(100), *range(200, 210)], [0] * 100 + [1] * 10
-    few = calibrate_groups(scores, labels, ["few"] * 110)
+    few = calibrate_labelled(scores, labels, by=["few"] * 110)
     assert "'few': 100 normal, 10 anomalous; too few anomalous labels: FPR <= 0.05" in str(few)
     assert "alone is promised; anomaly from 98.00000000000001 on, nothing is called normal" in str(few)
-    other = calibrate_groups([-one for one in scores], [1 - one for one in labels], ["few"] * 110)
+    other = calibrate_labelled([-one for one in scores], [1 - one for one in labels], by=["few"] * 110)
     assert "too few normal labels: FNR <= 0.05" in str(other)
     assert "normal below -98.0, nothing is called an anomaly" in str(other)
     # a promise is one that can be found broken
     fresh = [150.0] * 20 + [10.0] * 20, [0] * 40, ["few"] * 40
     assert few.evaluate(*fresh).exceeded == (("few", "FPR"),)
-    both = calibrate_groups(scores * 8, labels * 8, [number // 110 for number in range(880)], pool=True)
+    both = calibrate_labelled(scores * 8, labels * 8, pool=True, by=[number // 110 for number in range(880)])
     assert both.pooled.all()
     assert both.evaluate(fresh[0], fresh[1], [0] * 40).exceeded == (), (
         "the promise of the pool is not its own"

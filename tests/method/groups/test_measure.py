@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from pac_wrap import InputError, calibrate_groups
+from pac_wrap import InputError, calibrate_labelled
 
 
 def test_rates_are_printed_the_worst_group_first_with_what_is_exceeded() -> None:
     scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    certificate = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200)
+    certificate = calibrate_labelled(scores, labels, by=["a"] * 200 + ["b"] * 200)
     new = np.r_[np.full(50, 10.0), np.full(50, 250.0), np.full(50, 10.0), np.full(50, 250.0)]
     measured = certificate.evaluate(new, [0] * 150 + [1] * 50, ["a"] * 50 + ["b"] * 50 + ["a"] * 100)
     assert str(measured).splitlines() == [
@@ -22,7 +22,7 @@ def test_rates_are_printed_the_worst_group_first_with_what_is_exceeded() -> None
 def test_of_many_groups_the_worst_are_printed_and_the_others_counted() -> None:
     groups = np.repeat(np.arange(25), 200)
     scores, labels = np.tile([*range(100), *range(200, 300)], 25), np.tile([0] * 100 + [1] * 100, 25)
-    certificate = calibrate_groups(scores, labels, groups)
+    certificate = calibrate_labelled(scores, labels, by=groups)
     kept = str(certificate.evaluate(scores, labels, groups)).splitlines()
     assert len(kept) == 20 + 3
     assert kept[-3] == "and 5 more groups"
@@ -33,7 +33,7 @@ def test_of_many_groups_the_worst_are_printed_and_the_others_counted() -> None:
 
 @pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 def test_a_group_is_looked_up_by_its_text_as_everywhere() -> None:
-    measured = calibrate_groups([0.0, 1.0, 5.0], [0, 1, 0], [1, 1, 2]).evaluate([0.0], [0], [1])
+    measured = calibrate_labelled([0.0, 1.0, 5.0], [0, 1, 0], by=[1, 1, 2]).evaluate([0.0], [0], [1])
     assert measured.of("1") == measured.of(1) == measured.of(1.0)
     for other in (True, 3, None):
         with pytest.raises(InputError, match="there is no group"):

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import CertificateError, InputError, Monitor, calibrate_groups, certify_curve
+from pac_wrap import CertificateError, InputError, Monitor, calibrate_labelled, certify_curve
 from pac_wrap.base.codec import checksum
 
 RNG = np.random.default_rng(0)
 GROUPS = np.repeat(["a", "b", "c", "d", "e"], [1000, 1000, 1000, 60, 100])
 LABELS = (RNG.random(GROUPS.size) < 0.5).astype(int)
 SCORES = RNG.normal(4.0 * LABELS)
-CERTIFICATE = calibrate_groups(SCORES, LABELS, GROUPS)
-POOLED = calibrate_groups(SCORES, LABELS, GROUPS, pool=True)
+CERTIFICATE = calibrate_labelled(SCORES, LABELS, by=GROUPS)
+POOLED = calibrate_labelled(SCORES, LABELS, pool=True, by=GROUPS)
 
 
 def rows(size: int, drift: str = "", seed: int = 1) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def test_rows_that_are_not_watched_are_counted_and_said(tmp_path: Path) -> None:
 def test_a_group_without_labels_of_one_class_is_watched_for_the_other() -> None:
     scores, labels = [*range(1000), *range(2000, 3000), *range(1000)], [0] * 1000 + [1] * 1000 + [0] * 1000
     with pytest.warns(UserWarning, match="too few labels"):
-        certificate = calibrate_groups(scores, labels, ["a"] * 2000 + ["b"] * 1000)
+        certificate = calibrate_labelled(scores, labels, by=["a"] * 2000 + ["b"] * 1000)
     monitor = Monitor(certificate, alpha=0.02)
     assert monitor.size == 2
     monitor.update([1] * 50, [0] * 50, groups=["b"] * 50)
@@ -206,6 +206,6 @@ def test_what_is_refused_leaves_all_as_it_was() -> None:
 def test_what_promises_nothing_cannot_be_watched() -> None:
     with pytest.raises(InputError, match="a curve is for a certificate without groups"):
         Monitor(CERTIFICATE, certify_curve(SCORES[LABELS == 0], SCORES[LABELS == 1]))
-    few = calibrate_groups([1.0, 2.0], [0, 1], ["a", "a"])
+    few = calibrate_labelled([1.0, 2.0], [0, 1], by=["a", "a"])
     with pytest.raises(InputError, match="no group is promised anything"):
         Monitor(few)

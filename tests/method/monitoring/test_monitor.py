@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap import Guarantee, InputError, Monitor, Rule, calibrate, calibrate_groups, certify_curve
+from pac_wrap import Guarantee, InputError, Monitor, Rule, calibrate, calibrate_labelled, certify_curve
 from pac_wrap.method.monitoring.alarm import Alarm
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.streams.verdict_stream import VerdictStream
@@ -176,7 +176,7 @@ def test_a_promise_that_nothing_can_contradict_is_not_watched() -> None:
 
 def test_certificates_of_another_kind_are_refused_with_what_to_do() -> None:
     kinds = calibrate(range(1000), {"a": range(2000, 3000), "b": range(2500, 3500)})
-    groups = calibrate_groups([*range(100), *range(200, 300)], [0] * 100 + [1] * 100, ["a"] * 200)
+    groups = calibrate_labelled([*range(100), *range(200, 300)], [0] * 100 + [1] * 100, by=["a"] * 200)
     refusals: list[tuple[Any, str]] = [
         (lambda: Monitor(kinds), "certificate must be without kinds; a monitor cannot tell kinds apart"),
         (lambda: VerdictStream(groups, []), "GroupCertificate; call its verdicts for each batch"),  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ from pac_wrap import (
     PACWrapWarning,
     TotalVariation,
     calibrate,
-    calibrate_groups,
+    calibrate_labelled,
     certify_curve,
     evaluate,
     plan,
@@ -353,7 +353,7 @@ def test_groups_have_the_same_room() -> None:
     scores, labels = np.append(NORMAL, ANOMALOUS), np.repeat([0, 1], [NORMAL.size, ANOMALOUS.size])
     groups = np.where(np.arange(scores.size) % 3 == 0, "a", "b")
     for overlap in ("abstain", "hold_fnr"):
-        made = calibrate_groups(scores, labels, groups, ASKED, overlap=overlap)
+        made = calibrate_labelled(scores, labels, ASKED, overlap=overlap, by=groups)
         for name in "ab":
             low, high = scores[(groups == name) & (labels == 0)], scores[(groups == name) & (labels == 1)]
             assert made.certificates[name] == calibrate(low, high, ASKED, overlap=overlap)
@@ -361,11 +361,11 @@ def test_groups_have_the_same_room() -> None:
         assert read == made
         assert read.assumptions == made.certificates["a"].assumptions
     assert "a gap between groups has no room" in refusal(lambda: made.gaps())
-    together = calibrate_groups(scores, labels, groups, ASKED, together=True)
+    together = calibrate_labelled(scores, labels, ASKED, together=True, by=groups)
     assert together.certificates["a"].guarantee.shift == ASKED.shift
     noisy = Guarantee(label_noise=LabelNoise(0.2))
-    verdict = calibrate_groups(scores, labels, groups, noisy)
-    plain = calibrate_groups(scores, labels, groups, Guarantee())
+    verdict = calibrate_labelled(scores, labels, noisy, by=groups)
+    plain = calibrate_labelled(scores, labels, Guarantee(), by=groups)
     fresh = np.full(300, 10.0), np.r_[np.ones(250), np.zeros(50)], np.repeat("a", 300)
     assert plain.evaluate(*fresh).exceeded
     assert verdict.evaluate(*fresh).exceeded

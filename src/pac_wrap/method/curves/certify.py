@@ -2,19 +2,23 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import as_array, as_scores, label_text, type_of
-from pac_wrap.base.floats import ScoreType
+from pac_wrap.base.arguments import as_array, as_labelled, as_scores, label_text, type_of
+from pac_wrap.base.floats import ScoreType, shared_together
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.certificates.verify import Verification, as_made
 from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.band import band_of, check_delta, check_top
 from pac_wrap.method.curves.curve import Curve, CurveSide
+from pac_wrap.method.groups.calibrate import checked
+from pac_wrap.method.groups.values import Group, GroupColumn
 from pac_wrap.method.source import ChunkSource
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import together
@@ -122,6 +126,95 @@ def _of_classes(request: CurveRequest, normal: ArrayLike, anomalous: ArrayLike) 
     classes = [partial(RankedInMemory, one, "scores", None) for one in (low, high)]
     normal_scores, anomalous_scores = together(classes, min(low.size, high.size))
     return request.certify(normal_scores, anomalous_scores, type_of(*given))
+
+
+@overload
+def certify_curve_labelled(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    delta_fpr: float = 0.05,
+    delta_fnr: float = 0.05,
+    *,
+    anomaly_label: object = 1,
+    by: GroupColumn,
+    together: bool = False,
+    top_fpr: float | None = None,
+    top_fnr: float | None = None,
+) -> dict[Group, Curve]: ...
+@overload
+def certify_curve_labelled(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    delta_fpr: float = 0.05,
+    delta_fnr: float = 0.05,
+    *,
+    anomaly_label: object = 1,
+    top_fpr: float | None = None,
+    top_fnr: float | None = None,
+) -> Curve: ...
+def certify_curve_labelled(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    delta_fpr: float = 0.05,
+    delta_fnr: float = 0.05,
+    *,
+    anomaly_label: object = 1,
+    by: GroupColumn | None = None,
+    together: bool = False,
+    top_fpr: float | None = None,
+    top_fnr: float | None = None,
+) -> Curve | dict[Group, Curve]:
+    """Return the curve for one array of scores and one of labels, or one for each group.
+
+    Parameters
+    ----------
+    scores, labels : array-like
+        One score and one label per point, 0 (normal) or 1 (anomalous).
+    delta_fpr, delta_fnr : float
+        The chance that some bound of the rate does not hold: in a group, or in any of them.
+    anomaly_label : object
+        The label that marks an anomaly.
+    by : array-like, optional
+        The group of each point; see `calibrate_labelled`.
+    together : bool
+        With `by`: whether the curves of all groups are to hold at once, with these deltas: eq. (53).
+    top_fpr, top_fnr : float, optional
+        The largest bound that matters; see `certify_curve`.
+
+    Returns
+    -------
+    Curve or dict
+        That of `certify_curve` for the two classes; with `by` the curve of each group by its value.
+
+    Raises
+    ------
+    InputError
+        If the columns do not fit together, or one is none of its kind.
+
+    Examples
+    --------
+    >>> groups = ["a"] * 200 + ["b"] * 200
+    >>> curves = certify_curve_labelled(range(400), [0, 1] * 200, by=groups, together=True)
+    >>> round(curves["a"].normal.delta, 6)
+    0.025321
+    """
+    asked = CurveRequest(delta_fpr, delta_fnr, top_fpr=top_fpr, top_fnr=top_fnr)
+    given, values, mask = as_labelled(scores, labels, anomaly_label)
+    wide = given if given.dtype.kind == "f" else values
+    if by is None:
+        if together:
+            raise InputError("together is for groups; give by too, or leave it out")
+        return _of_classes(asked, wide[~mask], wide[mask])
+    _, _, found, _ = checked(scores, labels, by, anomaly_label)
+    if together:
+        each = [shared_together(delta, len(found.values)) for delta in (asked.delta_fpr, asked.delta_fnr)]
+        asked = replace(asked, delta_fpr=each[0], delta_fnr=each[1])
+    order = np.argsort(found.codes, kind="stable")
+    ends = np.cumsum(np.bincount(found.codes, minlength=len(found.values)))
+    return {
+        group: _of_classes(asked, wide[rows[~mask[rows]]], wide[rows[mask[rows]]])
+        for group, rows in zip(found.values, np.split(order, ends[:-1]), strict=True)
+    }
 
 
 def certify_curve_chunks(

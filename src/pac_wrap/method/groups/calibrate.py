@@ -13,9 +13,7 @@ from scipy.special import xlogy
 
 from pac_wrap.base.arguments import (
     Scores,
-    as_anomaly_mask,
-    as_array,
-    as_scores,
+    as_labelled,
     check_aligned,
     check_choice,
     check_same_length,
@@ -24,7 +22,7 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import ScoreType, from_order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certify import CHANGES, asked, signed
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
@@ -32,7 +30,6 @@ from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, per
 from pac_wrap.method.groups.file import with_shares
 from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, in_order, shown
-from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.source import CLASSES, Source
@@ -124,78 +121,13 @@ class GroupRequest:
         )
 
 
-def calibrate_groups(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    groups: GroupColumn,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    overlap: str | Overlap | None = None,
-    together: bool = False,
-    pool: bool = False,
-    anomaly_label: object = 1,
+def certify_labelled_groups(
+    request: GroupRequest, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn
 ) -> GroupCertificate:
-    """Return a certificate for each group of points: a threshold and a promise of its own.
-
-    The certificate of a group is what `calibrate` gives for its points. Where points belong to two groups at
-    once (a tenant and a region), calibrate each column with half of delta, and decide where both agree.
-
-    Parameters
-    ----------
-    scores : array-like of float
-        One score per point, higher for what is more anomalous.
-    labels : array-like
-        One label per point, 0 (normal) or 1 (anomalous).
-    groups : array-like
-        The group of each point: texts, whole numbers, dates, categories. What is missing is a group as well.
-    guarantee : Guarantee or Request, optional
-        What to promise; by default both rates at most 0.05, each with delta 0.05.
-    overlap : str or Strategy, optional
-        What is done where the classes overlap; see `calibrate`.
-    together : bool
-        Whether the promises of all groups are to hold at once, with the deltas of the guarantee:
-        eqs. (53) to (54), eq. (111). Otherwise each holds by itself: eq. (52). The share of each group
-        follows from the numbers of labels of all, and groups that are promised nothing take none.
-    pool : bool
-        Whether groups with too few labels follow one rule that is found from all of them. Its promise is
-        about their mixture, as they stand in the table, and about none of them by itself: eq. (55).
-    anomaly_label : object
-        The label that marks an anomaly.
-
-    Returns
-    -------
-    GroupCertificate
-        A certificate for each group, and the verdicts that follow them.
-
-    Raises
-    ------
-    InputError
-        If the columns do not fit together, or one is none of its kind.
-
-    Warns
-    -----
-    UpsideDownWarning
-        If anomalies score significantly lower than normal points in some group.
-    VacuousWarning
-        If nothing useful is promised to some groups: too few labels, or no threshold.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> labels = np.tile([0, 1], 1000)
-    >>> tenants = np.repeat(["acme", "other"], 1000)
-    >>> certificate = calibrate_groups(rng.normal(4 * labels, 1), labels, tenants, together=True)
-    >>> certificate.certificates["acme"].regime.value
-    'separated'
-    >>> certificate.verdicts([0.0, 5.0, 5.0], ["acme", "other", "never seen"])
-    array([ 0,  1, -1], dtype=int8)
-    """
-    request = Request.of(guarantee, overlap, anomaly_label)
-    asked = GroupRequest(request, together, pool)
-    values, mask, found, kind = checked(scores, labels, groups, request.anomaly_label)
+    """Return what a request gets from columns in memory."""
+    values, mask, found, kind = checked(scores, labels, groups, request.request.anomaly_label)
     block = Block.of(values, mask, found.codes, len(found.values))
-    return warned_of_groups(asked.certify([block], block.n, found.values, kind))
+    return request.certify([block], block.n, found.values, kind)
 
 
 class GroupSource(Protocol):
@@ -246,11 +178,9 @@ def checked(
     scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, anomaly_label: object
 ) -> tuple[Scores, NDArray[np.bool_], Coded, ScoreType]:
     """Return scores, marks of anomalies, groups and the type of the scores, if they fit together."""
-    check_aligned("scores", scores, "labels", labels)
+    given, values, mask = as_labelled(scores, labels, anomaly_label)
     check_aligned("scores", scores, "groups", groups)
-    given = as_array(scores, "scores")
-    values, mask, found = as_scores(given), as_anomaly_mask(labels, anomaly_label), coded(groups)
-    check_same_length("scores", values.size, "labels", mask.size)
+    found = coded(groups)
     check_same_length("scores", values.size, "groups", found.codes.size)
     if not values.size:
         raise InputError(NO_SCORES)

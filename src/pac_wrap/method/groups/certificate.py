@@ -303,7 +303,7 @@ class ShownGroups:
 
 @dataclass(frozen=True, slots=True)
 class GroupCertificate(ShownGroups, Head, SavedAsJSON):
-    """A rule and a promise for each group; made by `calibrate_groups`, never by hand.
+    """A rule and a promise for each group; made by `calibrate_labelled`, never by hand.
 
     Parameters
     ----------
@@ -333,9 +333,9 @@ class GroupCertificate(ShownGroups, Head, SavedAsJSON):
 
     Examples
     --------
-    >>> from pac_wrap import calibrate_groups
+    >>> from pac_wrap import calibrate_labelled
     >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    >>> certificate = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200)
+    >>> certificate = calibrate_labelled(scores, labels, by=["a"] * 200 + ["b"] * 200)
     >>> certificate.certificates["a"].regime.value
     'separated'
     >>> certificate.verdicts([50, 250, 250], ["a", "b", "never seen"])
@@ -463,7 +463,7 @@ class GroupCertificate(ShownGroups, Head, SavedAsJSON):
         Parameters
         ----------
         scores, labels, groups : array-like
-            As in `calibrate_groups`.
+            The points, as for `calibrate_labelled`.
         anomaly_label : object
             The label that marks an anomaly.
 

@@ -78,9 +78,9 @@ class Gaps:
 
     Examples
     --------
-    >>> from pac_wrap import calibrate_groups
+    >>> from pac_wrap import calibrate_labelled
     >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    >>> gaps = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200).gaps()
+    >>> gaps = calibrate_labelled(scores, labels, by=["a"] * 200 + ["b"] * 200).gaps()
     >>> round(gaps.fpr.bound, 4)
     0.062
     """

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.certificates.verify import Verification, as_made, verify_against
-from pac_wrap.method.groups.block import Block
-from pac_wrap.method.groups.calibrate import GroupRequest, checked
+from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import permuted
 from pac_wrap.method.groups.values import GroupColumn, shown
@@ -52,9 +51,9 @@ def verify_groups(
 
     Examples
     --------
-    >>> from pac_wrap import calibrate_groups
+    >>> from pac_wrap import calibrate_labelled
     >>> scores, labels, groups = range(200), [0] * 100 + [1] * 100, ["a"] * 200
-    >>> certificate = calibrate_groups(scores, labels, groups)
+    >>> certificate = calibrate_labelled(scores, labels, by=groups)
     >>> bool(verify_groups(certificate, scores[::-1], labels[::-1], groups))
     True
     """
@@ -67,10 +66,7 @@ def verify_groups(
     made = as_made(kind, scores, "scores").astype(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
-        request = request_of(certificate, anomaly_label)
-        values, mask, found, _ = checked(made, labels, groups, anomaly_label)
-        block = Block.of(values, mask, found.codes, len(found.values))
-        again = request.certify([block], block.n, found.values, kind)
+        again = certify_labelled_groups(request_of(certificate, anomaly_label), made, labels, groups)
     return verify_groups_against(certificate, again)
 
 

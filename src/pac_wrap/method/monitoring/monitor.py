@@ -311,9 +311,9 @@ class Monitor:
     >>> monitor.alarm.id, monitor.alarm.watch, monitor.alarm.since
     ('night 20', 'FPR', 10086)
 
-    >>> from pac_wrap import calibrate_groups
+    >>> from pac_wrap import calibrate_labelled
     >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    >>> monitor = Monitor(calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200))
+    >>> monitor = Monitor(calibrate_labelled(scores, labels, by=["a"] * 200 + ["b"] * 200))
     >>> _ = monitor.update([1] * 20, [0] * 20, groups=["b"] * 20)
     >>> [(alarm.groups, alarm.watch, alarm.row) for alarm in monitor.alarms]
     [(('b',), 'FPR', 3)]

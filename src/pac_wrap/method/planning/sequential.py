@@ -8,11 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import (
     Scores,
-    as_anomaly_mask,
     as_array,
-    as_scores,
-    check_aligned,
-    check_same_length,
+    as_labelled,
     common_type,
     type_of,
 )
@@ -217,10 +214,7 @@ class LabelUntil:
 
     def _read(self, scores: ArrayLike, labels: ArrayLike) -> tuple[_State, Scores, NDArray[np.bool_]]:
         """Return a batch, checked, and the state that knows its type and what normal points are called."""
-        check_aligned("scores", scores, "labels", labels)
-        given = as_array(scores, "scores")
-        values, mask = as_scores(given), as_anomaly_mask(labels, self._request.anomaly_label)
-        check_same_length("scores", values.size, "labels", mask.size)
+        given, values, mask = as_labelled(scores, labels, self._request.anomaly_label)
         state = self._state
         if not mask.all():
             name = as_array(labels, "labels")[int(mask.argmin())]
