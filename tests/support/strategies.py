@@ -21,6 +21,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.interface import OneGroup, Outcome, Strategy, asked_of, outcome_of
 from pac_wrap.method.strategies.raising import Raise
 
 Floats = NDArray[np.float64]
@@ -158,3 +159,9 @@ RULES: dict[str, dict[str, Any]] = {
     "a confidence, and the FNR held": {"overlap": "hold_fnr", "guarantee": Guarantee(confidence=0.9)},
 }
 every_rule = pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys())
+
+
+def decided(strategy: Strategy, asked: Guarantee, normal: Floats, anomalous: Floats) -> Outcome:
+    """Return what a strategy makes of two classes in memory."""
+    ranks = OneGroup((normal, anomalous))
+    return outcome_of(asked, strategy.decide(asked_of(asked), ranks), ranks.n)

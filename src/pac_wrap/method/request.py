@@ -20,7 +20,7 @@ from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Outcome
+from pac_wrap.method.strategies.interface import OneGroup, Outcome, asked_of, outcome_of
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import crossings
 from pac_wrap.ranks.auc import warn_of_labels
@@ -92,7 +92,7 @@ class Request:
 
     def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
         """Yield the ranks that may be asked for, as far as the numbers of labels tell."""
-        yield from self.overlap.ranks(self.overlap.settled(self.guarantee, sizes), sizes)
+        yield from self.overlap.ranks(asked_of(self.overlap.settled(self.guarantee, sizes)), sizes)
 
     def with_usual_labels(self) -> "Request":
         """Return the same for labels 0 and 1."""
@@ -103,7 +103,8 @@ class Request:
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")
         wanted = self.overlap.settled(self.guarantee, (normal.size, anomalous.size))
-        found = self.overlap.decide(wanted, normal, anomalous)
+        ranks = OneGroup((normal, anomalous))
+        found = outcome_of(wanted, self.overlap.decide(asked_of(wanted), ranks), ranks.n)
         return self.made(wanted, found, (normal, anomalous), score_type)
 
     def made(

@@ -13,7 +13,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import Regime
-from support.strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
+from support.strategies import LARGEST, Floats, calibrate_quietly, decided, guarantee, refusal, scores
 
 FIVE = Guarantee()
 APART = np.arange(100.0), np.arange(200.0, 300.0)
@@ -27,7 +27,7 @@ def test_separated_classes_are_decided_by_a_score_between_the_two_thresholds(
     assert asked.fpr is not None
     assert asked.fnr is not None
     for strategy in (Abstain(position=position), Abstain(always=True, position=position)):
-        outcome = strategy.decide(asked, normal, anomalous)
+        outcome = decided(strategy, asked, normal, anomalous)
         assert (outcome.fpr, outcome.fnr) == (asked.fpr.budget(normal.size), asked.fnr.budget(anomalous.size))
         assert outcome.certified == asked
         assert outcome.separable is None
@@ -48,10 +48,10 @@ def test_separated_classes_are_decided_by_a_score_between_the_two_thresholds(
 def test_each_threshold_is_that_of_its_class_alone(
     normal: Floats, anomalous: Floats, asked: Guarantee
 ) -> None:
-    outcome = Abstain().decide(asked, normal, anomalous)
+    outcome = decided(Abstain(), asked, normal, anomalous)
     for ceiling, side in (("max_fnr", "alarm_from"), ("max_fpr", "clear_below")):
         alone = replace(asked, max_fpr=None) if ceiling == "max_fpr" else replace(asked, max_fnr=None)
-        one = Abstain().decide(alone, normal, anomalous)
+        one = decided(Abstain(), alone, normal, anomalous)
         assert one.rule.single
         assert getattr(one.thresholds, side) == getattr(outcome.thresholds, side)
         assert None in (one.thresholds.alarm_from, one.thresholds.clear_below)

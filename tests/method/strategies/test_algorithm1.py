@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.method.strategies.interface import Claim, Outcome
+from pac_wrap.method.strategies.interface import Claim, Outcome, asked_of
 from pac_wrap.method.strategies.raising import fixed_level
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget
-from support.strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
+from support.strategies import LARGEST, Floats, calibrate_quietly, decided, guarantee, refusal, scores
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]
 FIVE = Guarantee()
@@ -46,10 +46,10 @@ def reached(
     return strategy._reached(Claim(asked, outcome, (normal.size, anomalous.size), (None, None)))
 
 
-def decided(
+def levelled(
     strategy: Algorithm1, normal: Floats, anomalous: Floats, asked: Guarantee = FIVE
 ) -> tuple[Outcome, int | None]:
-    outcome = strategy.decide(asked, normal, anomalous)
+    outcome = decided(strategy, asked, normal, anomalous)
     return outcome, reached(strategy, asked, outcome, normal, anomalous)[0]
 
 
@@ -173,7 +173,7 @@ def test_the_first_level_that_separates_is_chosen(
     levels = strategy.levels(guarantee, (len(normal), len(anomalous)))
     terms = tried_at(strategy, levels, (len(normal), len(anomalous)))
     expected = first_separated(normal, anomalous, terms)
-    outcome = strategy.decide(guarantee, normal, anomalous)
+    outcome = decided(strategy, guarantee, normal, anomalous)
     level_reached, count = reached(strategy, guarantee, outcome, normal, anomalous)
     assert count == len(levels)
     assert outcome.fpr is not None
@@ -202,7 +202,7 @@ def test_the_first_level_that_separates_is_chosen(
 def test_certified_delta_after_raising_ceilings_is_what_was_asked(
     raised: Literal["both", "fpr", "fnr"], correction: Literal["exact"] | None
 ) -> None:
-    outcome, level = decided(Algorithm1(raised=raised, step=0.05, correction=correction), *overlapping())
+    outcome, level = levelled(Algorithm1(raised=raised, step=0.05, correction=correction), *overlapping())
     assert outcome.certified is not None
     assert level is not None
     assert level > 0
@@ -213,8 +213,8 @@ def test_certified_delta_after_raising_ceilings_is_what_was_asked(
 
 def test_a_theorem_costs_levels_against_the_papers_version() -> None:
     normal, anomalous = overlapping(60)
-    _, paper = decided(Algorithm1(step=0.01, correction=None), normal, anomalous)
-    _, proved = decided(Algorithm1(step=0.01), normal, anomalous)
+    _, paper = levelled(Algorithm1(step=0.01, correction=None), normal, anomalous)
+    _, proved = levelled(Algorithm1(step=0.01), normal, anomalous)
     assert paper is not None
     assert proved is not None
     assert proved > paper
@@ -227,20 +227,20 @@ def nearly_separated() -> tuple[Floats, Floats]:
 
 def test_certified_delta_after_relaxing_delta_is_the_last_levels_share() -> None:
     strategy = Algorithm1(relax_delta=True)
-    outcome, level = decided(strategy, *nearly_separated())
+    outcome, level = levelled(strategy, *nearly_separated())
     assert outcome.certified is not None
     assert level is not None
     assert 0 < level < 9
     # ten levels up to 0.95: whichever was chosen, the last one's share covers it
     assert outcome.certified == replace(FIVE, delta_fpr=0.95 / 10, delta_fnr=0.95 / 10)
-    one, _ = decided(replace(strategy, raised="fnr"), *nearly_separated())
+    one, _ = levelled(replace(strategy, raised="fnr"), *nearly_separated())
     assert one.certified is not None
     assert one.certified == replace(FIVE, delta_fnr=0.95 / 10)
 
 
 def test_certified_delta_after_relaxing_delta_uncorrected_is_the_level_reached() -> None:
     strategy = Algorithm1(relax_delta=True, correction=None, step=0.01)
-    outcome, level = decided(strategy, *nearly_separated())
+    outcome, level = levelled(strategy, *nearly_separated())
     assert level is not None
     assert level > 0
     assert outcome.certified == strategy.levels(FIVE)[level]
@@ -262,7 +262,7 @@ def test_certified_delta_after_relaxing_delta_uncorrected_is_the_level_reached()
 def test_the_threshold_is_finite_and_lies_between_the_two(
     normal: Floats, anomalous: Floats, low: float, high: float, position: float
 ) -> None:
-    outcome, level = decided(Algorithm1(position=position), normal, anomalous, Guarantee(0.2, 0.2))
+    outcome, level = levelled(Algorithm1(position=position), normal, anomalous, Guarantee(0.2, 0.2))
     assert level == 0
     assert outcome.rule.single
     tau = outcome.rule.anomaly_from
@@ -413,7 +413,7 @@ def test_what_algorithm_1_says_of_itself() -> None:
 
 def test_every_level_names_its_ranks() -> None:
     levels = Algorithm1().levels(FIVE, (300, 200))
-    found = list(Algorithm1().ranks(FIVE, (300, 200)))
+    found = list(Algorithm1().ranks(asked_of(FIVE), (300, 200)))
     assert len(found) == 2 * len(levels)
     tried = tried_at(Algorithm1(), levels, (300, 200))
     for terms, (fpr, fnr) in zip(tried, zip(found[::2], found[1::2], strict=True), strict=True):

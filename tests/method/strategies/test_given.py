@@ -11,8 +11,10 @@ import pytest
 from pac_wrap import Certificate, CertificateError, Guarantee, InputError, certify_curve
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.given import Given
+from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.tails import upper_bound
 from pac_wrap.tails.bounds import Budget
+from support.strategies import decided
 
 RNG = np.random.default_rng(3)
 CURVE = certify_curve(RNG.normal(0, 1, 20_000), RNG.normal(2, 1, 400))
@@ -102,7 +104,7 @@ def test_a_threshold_is_a_finite_number(threshold: Any) -> None:
 
 def test_it_asks_for_no_rank_and_counts_its_promises() -> None:
     asked = MADE.guarantee
-    assert list(MADE.overlap.ranks(asked, (20_000, 400))) == []
+    assert list(MADE.overlap.ranks(asked_of(asked), (20_000, 400))) == []
     assert MADE.overlap.tried(asked, (20_000, 400)) == len(CURVE.normal.ranks) + len(CURVE.anomalous.ranks)
 
 
@@ -116,7 +118,7 @@ def test_both_ends_of_a_step_have_the_same_bounds_and_beyond_them_others() -> No
 
 def test_the_thresholds_are_those_of_the_errors_that_each_class_has_there() -> None:
     normal, anomalous = np.arange(300.0), np.arange(150.0, 450.0)
-    found = Given(250.0).decide(Guarantee(), normal, anomalous)
+    found = decided(Given(250.0), Guarantee(), normal, anomalous)
     assert found.fpr is not None
     assert found.fnr is not None
     assert found.fpr.errors is not None

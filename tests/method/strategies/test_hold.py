@@ -13,11 +13,11 @@ from pac_wrap.method.certificates.verify import verify
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Outcome
+from pac_wrap.method.strategies.interface import Outcome, asked_of
 from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import upper_bound
-from support.strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
+from support.strategies import LARGEST, Floats, calibrate_quietly, decided, guarantee, refusal, scores
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]
 FIVE = Guarantee()
@@ -26,7 +26,7 @@ shifted = st.lists(st.integers(7, 16), min_size=1, max_size=40).map(lambda x: np
 
 
 def held(normal: Floats, anomalous: Floats, guarantee: Guarantee, rate: Literal["fnr", "fpr"]) -> Outcome:
-    return Hold(rate).decide(guarantee, normal, anomalous)
+    return decided(Hold(rate), guarantee, normal, anomalous)
 
 
 @given(tied | scores(), shifted | scores(), guarantee)
@@ -174,11 +174,11 @@ def test_what_holding_a_rate_says_of_itself(rate: Literal["fnr", "fpr"], kept: s
 
 
 def test_only_the_held_class_needs_a_rank_beforehand() -> None:
-    (rank,) = Hold("fnr").ranks(FIVE, (2000, 2000))
+    (rank,) = Hold("fnr").ranks(asked_of(FIVE), (2000, 2000))
     assert rank == Rank(1, 84)
-    (rank,) = Hold("fpr").ranks(FIVE, (2000, 2000))
+    (rank,) = Hold("fpr").ranks(asked_of(FIVE), (2000, 2000))
     assert rank == Rank(0, 2000 - 83)
-    assert list(Hold("fnr").ranks(FIVE, (2000, 58))) == []
+    assert list(Hold("fnr").ranks(asked_of(FIVE), (2000, 58))) == []
 
 
 @given(tied | scores(1), shifted | scores(1), guarantee, st.sampled_from(["fnr", "fpr"]))

@@ -10,7 +10,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import WORDS
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.strategies.interface import Claim, Strategy, budget_problems, end_problems, ranks_of
+from pac_wrap.method.strategies.interface import Claim, Strategy, asked_of, budget_problems, end_problems
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget
 from support.strategies import Floats, calibrate_quietly, guarantee, scores
@@ -55,12 +55,11 @@ def test_a_strategy_must_answer_every_question() -> None:
 
 
 def test_ranks_are_those_of_the_thresholds() -> None:
-    assert list(Abstain().ranks(FIVE, (2000, 1000))) == [Rank(0, 2000 - 83), Rank(1, 39)]
-    assert list(Abstain().ranks(Guarantee(max_fnr=None), (2000, 1000))) == [Rank(0, 2000 - 83)]
-    assert list(Abstain().ranks(Guarantee(max_fpr=None), (2000, 1000))) == [Rank(1, 39)]
+    assert list(Abstain().ranks(asked_of(FIVE), (2000, 1000))) == [Rank(0, 2000 - 83), Rank(1, 39)]
+    assert list(Abstain().ranks(asked_of(Guarantee(max_fnr=None)), (2000, 1000))) == [Rank(0, 2000 - 83)]
+    assert list(Abstain().ranks(asked_of(Guarantee(max_fpr=None)), (2000, 1000))) == [Rank(1, 39)]
     # too few labels need none
-    assert list(Abstain().ranks(FIVE, (58, 1000))) == [Rank(1, 39)]
-    assert list(ranks_of((None, None), (58, 58))) == []
+    assert list(Abstain().ranks(asked_of(FIVE), (58, 1000))) == [Rank(1, 39)]
 
 
 def test_how_a_budget_may_differ_from_the_expected_one() -> None:

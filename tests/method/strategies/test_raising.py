@@ -12,7 +12,7 @@ from pac_wrap import Certificate, verify
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.interface import Claim, Outcome
+from pac_wrap.method.strategies.interface import Claim, Outcome, asked_of
 from pac_wrap.method.strategies.raising import Raise, staircase
 from pac_wrap.method.thresholds import Regime, find_thresholds
 from pac_wrap.tails.bounds import upper_bound
@@ -247,7 +247,7 @@ def test_verify_says_what_differs() -> None:
 
 
 def test_more_labels_than_rungs_can_be_gone_through_are_refused() -> None:
-    message = refusal(lambda: list(Raise().ranks(FIVE, (10**8 + 1, 10))))
+    message = refusal(lambda: list(Raise().ranks(asked_of(FIVE), (10**8 + 1, 10))))
     assert message == (
         'overlap="raise" takes at most 100,000,000 labels of a class, got 100,000,001; "hold_fnr" and'
         ' "hold_fpr" take any number'
@@ -267,7 +267,7 @@ def test_a_hundred_thousand_labels_of_each_class_take_a_second() -> None:
 def claim_of(number: int, *, certified: bool, highest: float = 0.06) -> Claim:
     """Return the claim of a rung of overlapping classes, whose budgets and thresholds fit together."""
     sizes = NORMAL.size, NEAR.size
-    budgets = staircase(FIVE, sizes, highest).at(number)
+    budgets = staircase(FIVE.promises, sizes, highest).at(number)
     thresholds = find_thresholds(NORMAL, NEAR, *budgets)
     assert not thresholds.separated
     kept = Guarantee(budgets[0].rate, budgets[1].rate) if certified else None

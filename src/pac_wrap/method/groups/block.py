@@ -1,23 +1,29 @@
 """Whole groups of sorted scores, calibrated together: one sort, and then a few steps for all of them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_key, order_keys
-from pac_wrap.method.groups.certificate import rounding_edges
-from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, budgets_of, columns_of
+from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_keys
+from pac_wrap.method.groups.columns import Columns, Counts, Numbers
 from pac_wrap.method.request import Request
-from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.thresholds import LARGEST
+from pac_wrap.method.strategies.interface import (
+    MINUS,
+    NO_COUNT,
+    OneGroup,
+    asked_of,
+    ends_of,
+    stacked,
+)
 from pac_wrap.ranks.kernels import hashes
-from pac_wrap.ranks.memory import RankedInMemory
+from pac_wrap.ranks.memory import Rank, RankedInMemory
 
-_MINUS, _PLUS = (np.uint64(order_key(value)) for value in (-inf, inf))
 _RADIX = 1 << 16
 # from so many rows per group on, each group is sorted by itself
 _APART = 32
@@ -34,7 +40,7 @@ class Segments:
     def at(self, ranks: Counts) -> Bits:
         """Return the key at a rank of each segment, from 0; the first one where a segment is empty."""
         if not self.keys.size:
-            return np.full(ranks.size, _MINUS)
+            return np.full(ranks.size, MINUS, dtype=np.uint64)
         places = np.minimum(self.starts + np.clip(ranks, 0, None), self.keys.size - 1)
         found: Bits = self.keys[places]
         return found
@@ -90,6 +96,35 @@ class Block:
             keys[start:end], marks[start:end] = keys[start:end][own], marks[start:end][own]
         return cls(keys, marks, starts)
 
+    def at(self, p: int, k: Counts) -> Bits:
+        """Return the key of the k-th smallest score of a class, for each group."""
+        return self.classes[p].at(k - 1)
+
+    def below(self, p: int, key: Bits) -> Counts:
+        """Return how many scores of a class have a lesser key, for each group."""
+        return self.classes[p].below(key)
+
+    def between(self, p: int, q: int, low: Bits, high: Bits, share: float) -> Bits:
+        """Return the ceil(share m)-th smallest, or the first, of the m keys of both from low to high."""
+        below, beyond = self.together.below(low), self.together.below(high + np.uint64(1))
+        rank = np.maximum(1, np.ceil(share * (beyond - below)).astype(np.int64))
+        return self.together.at(below + rank - 1)
+
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Do nothing: all scores are in order."""
+
+    def group(self, place: int) -> OneGroup:
+        """Return the ranks of one group."""
+        return OneGroup(
+            [
+                RankedInMemory(from_order_keys(keys[start : start + size]), name, 1)
+                for keys, start, size, name in (
+                    (one.keys, int(one.starts[place]), int(one.sizes[place]), name)
+                    for one, name in zip(self.classes, ("normal", "anomalous"), strict=True)
+                )
+            ]
+        )
+
     @property
     def scores(self) -> Scores:
         """The scores themselves."""
@@ -143,97 +178,39 @@ def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None)
 
 def calibrated(request: Request, block: Block, score_type: ScoreType) -> Columns:
     """Return what `calibrate` gives for each group of a block, as columns."""
-    if isinstance(request.overlap, Abstain):
-        return _abstaining(request, request.overlap, block, score_type)
-    return _one_by_one(request, block, score_type)
-
-
-def _one_by_one(request: Request, block: Block, score_type: ScoreType) -> Columns:
-    """Return the same by calibrating one group after the other: any strategy."""
-    found = []
-    for place in range(block.starts.size - 1):
-        classes = []
-        for label, segments in enumerate(block.classes):
-            start, size = int(segments.starts[place]), int(segments.sizes[place])
-            scores = from_order_keys(segments.keys[start : start + size])
-            classes.append(RankedInMemory(scores, ("normal", "anomalous")[label], 1))
-        found.append(request.certify(classes[0], classes[1], score_type))
-    rules = np.array([(one.rule.normal_below, one.rule.anomaly_from) for one in found]).T
-    errors = block.errors(rules).T.tolist()
-    return columns_of((one, (row[0], row[1])) for one, row in zip(found, errors, strict=True))
-
-
-def _abstaining(request: Request, overlap: Abstain, block: Block, score_type: ScoreType) -> Columns:
-    asked, groups = request.guarantee, block.starts.size - 1
-    budgets = [budgets_of(promise, block.n[label]) for label, promise in enumerate((asked.fpr, asked.fnr))]
-    normal, anomalous = block.classes
-    alarm = np.nextafter(_numbers(normal.at(block.n[0] - budgets[0] - 1)), inf)
-    alarm[budgets[0] < 0] = inf
-    clear = _numbers(anomalous.at(budgets[1]))
-    clear[budgets[1] < 0] = -inf
-    thresholds = np.stack([alarm, clear])
-    if asked.fpr is None or asked.fnr is None:
-        only = np.minimum(clear, LARGEST) if asked.fpr is None else alarm
-        thresholds[0 if asked.fpr is None else 1] = np.nan
-        crossing = np.full((2, groups), NO_COUNT)
-        rule = np.stack([only, only])
+    asked, overlap = asked_of(request.guarantee), request.overlap
+    if overlap.on_arrays:
+        made = overlap.decide(asked, block)
     else:
-        high = block.n[0] - normal.below(order_keys(clear))
-        low = np.where(alarm == inf, block.n[1], anomalous.below(order_keys(alarm)))
-        crossing = np.stack([high, low])
-        rule = _rules(overlap, block, thresholds)
-    rule = _before_rounding(rule, score_type)
-    ceilings = [np.nan if one is None else one for one in (asked.max_fpr, asked.max_fnr)]
-    deltas = (asked.delta_fpr, asked.delta_fnr)
-    promised = [
-        np.nan if ceiling is None else delta
-        for ceiling, delta in zip((asked.max_fpr, asked.max_fnr), deltas, strict=True)
-    ]
+        made = stacked([overlap.decide(asked, block.group(place)) for place in range(block.n.shape[1])])
+    groups = block.n.shape[1]
 
-    def same(pair: list[float] | tuple[float, ...]) -> Numbers:
-        return np.repeat(np.array(pair, dtype=np.float64)[:, None], groups, axis=1)
+    def column(numbers: Iterable[Any], kind: Any = np.float64) -> Any:
+        return np.stack([np.broadcast_to(np.asarray(one, dtype=kind), groups) for one in numbers])
 
+    rate = column(np.nan if one is None else one.rate for one in made.found)
+    without, certified = np.isnan(rate), np.broadcast_to(made.certified, groups)
+    keys = column((MINUS if one is None else one.key for one in made.found), np.uint64)
+    crossing = np.full((2, groups), NO_COUNT)
+    if made.alarm is not None and made.clear is not None:
+        counts = made.beyond(asked, block)
+        crossing = np.where(without.any(axis=0), NO_COUNT, np.stack([counts[0], counts[1]]))
+    rule = np.stack(ends_of(made.low, made.high, score_type))
+    ceilings = column(np.nan if one is None else one.ceiling for one in made.found)
+    deltas = column(
+        own.delta if one is None else one.level for one, own in zip(made.found, asked, strict=True)
+    )
     return Columns(
         n=block.n,
         digest=block.digests,
         crossing=crossing,
         errors=block.errors(rule),
-        rate=same([np.nan if one is None else one.at_calibration for one in (asked.fpr, asked.fnr)]),
-        delta=same(promised),
-        budget=np.stack(budgets),
-        thresholds=thresholds,
+        rate=rate,
+        delta=column(np.nan if one is None else one.delta for one in made.found),
+        budget=column((NO_COUNT if one is None else one.errors for one in made.found), np.int64),
+        thresholds=np.where(without, np.nan, from_order_keys(keys)),
         rule=rule,
-        ceilings=same(ceilings),
-        deltas=same(deltas),
-        separable=np.full(groups, NO_COUNT),
+        ceilings=np.where(certified, ceilings, np.nan),
+        deltas=np.where(certified, deltas, np.nan),
+        separable=column([NO_COUNT if made.separable is None else made.separable], np.int64)[0],
     )
-
-
-def _rules(overlap: Abstain, block: Block, thresholds: Numbers) -> Numbers:
-    """Return the rules of two thresholds, or of one between them: eqs. (11) and (13)."""
-    alarm, clear = thresholds
-    keys = order_keys(alarm), order_keys(clear)
-    separated = (keys[0] < _PLUS) & (keys[1] >= keys[0])
-    clear = np.minimum(clear, LARGEST)
-    if overlap.always:
-        return np.where(separated, np.stack([alarm, clear]), np.stack([clear, alarm]))
-    # the ceil(position m)-th, or the first, of the m scores from alarm_from to clear_below
-    below = block.together.below(keys[0])
-    beyond = block.together.below(keys[1] + np.uint64(1))
-    rank = np.maximum(1, np.ceil(overlap.position * (beyond - below)).astype(np.int64))
-    tau = np.minimum(_numbers(block.together.at(below + rank - 1)), LARGEST)
-    return np.where(separated, tau, np.stack([clear, alarm]))
-
-
-def _numbers(keys: Bits) -> Numbers:
-    return from_order_keys(keys).copy()
-
-
-def _before_rounding(rule: Numbers, kind: ScoreType) -> Numbers:
-    """Return the rules for scores that have not been rounded yet, as `Rule.before_rounding` does."""
-    if kind == "float64":
-        return rule
-    single = order_keys(rule[0]) == order_keys(rule[1])
-    high = rounding_edges(rule[1], kind)
-    high[rule[1] == inf] = inf
-    return np.stack([np.where(single, high, rounding_edges(rule[0], kind)), high])

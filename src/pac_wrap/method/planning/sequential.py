@@ -18,8 +18,8 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
 from pac_wrap.method.request import Request
-from pac_wrap.method.strategies.looks import Looks, is_kept
-from pac_wrap.method.thresholds import Regime, Thresholds, find_regime
+from pac_wrap.method.strategies.interface import OneGroup, asked_of
+from pac_wrap.method.strategies.looks import Looks, is_within
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.memory import RankedInMemory
 from pac_wrap.ranks.passes import check_normal_labels
@@ -247,17 +247,13 @@ class LabelUntil:
     def _judged(self, state: _State, scores: list[Scores], label: int, n: int) -> _State:
         """Return the state after a look at n points of one class."""
         low, high = (n, state.at[1]) if label == 0 else (state.at[0], n)
-        found = self._strategy.decide(self._request.guarantee, scores[0][:low], scores[1][:high])
-        settled, tau = state.settled, self._strategy.threshold
-        if tau is not None and self._sides[label] is not None:
-            alarm, clear = found.thresholds.alarm_from, found.thresholds.clear_below
-            if label == 0:
-                settled = is_kept(tau, Thresholds(alarm, None)), settled[1]
-            else:
-                settled = settled[0], is_kept(tau, Thresholds(None, clear))
-        regime = find_regime(found.thresholds, found.fpr, found.fnr)
-        success = regime is Regime.SEPARATED and found.certified is not None
-        return replace(state, at=(low, high), settled=settled, success=success)
+        asked = asked_of(self._request.guarantee)
+        decision = self._strategy.decide(asked, OneGroup((scores[0][:low], scores[1][:high])))
+        settled, tau, own = list(state.settled), self._strategy.threshold, decision.found[label]
+        if tau is not None and own is not None:
+            settled[label] = bool(is_within(tau, own.key, normal=label == 0))
+        success = bool(decision.certified and decision.separated)
+        return replace(state, at=(low, high), settled=(settled[0], settled[1]), success=success)
 
     def _progress(self, label: int) -> str:
         """Return how far a class is, in words."""

@@ -1,25 +1,25 @@
 """Both ceilings as they were asked for, with abstention between two thresholds only where it is needed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pac_wrap.base.arguments import check_choice
-from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.interface import (
+    Asked,
     Claim,
-    Class,
-    Outcome,
+    Decision,
+    Ranks,
     Strategy,
+    between,
     between_problems,
     budget_problems,
     budgets_of,
     check_position,
     end_problems,
+    kept,
     ranks_of,
-    rule_between,
 )
-from pac_wrap.method.thresholds import find_thresholds
 from pac_wrap.ranks.memory import Rank
 
 
@@ -76,16 +76,13 @@ class Abstain(Strategy):
         """Both rates are kept."""
         return ("FPR", "FNR")
 
-    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield the rank of each threshold."""
-        yield from ranks_of(budgets_of(asked, sizes), sizes)
+        yield from ranks_of(asked, n)
 
-    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return both thresholds, and the rule between them or with one of them."""
-        fpr, fnr = budgets_of(asked, (normal.size, anomalous.size))
-        thresholds = find_thresholds(normal, anomalous, fpr, fnr)
-        rule = thresholds.rule if self.always else rule_between(thresholds, normal, anomalous, self.position)
-        return Outcome(fpr, fnr, thresholds, asked, rule)
+        return between(asked, kept(asked, ranks), ranks, None if self.always else self.position)
 
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the two budgets."""

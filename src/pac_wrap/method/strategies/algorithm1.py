@@ -1,29 +1,35 @@
 """Algorithm 1 of the paper: raise the ceilings level by level until one threshold can keep both."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf, ldexp
 from typing import ClassVar, Final, Literal, NamedTuple
 
 from pac_wrap.base.arguments import check_choice, check_rate
-from pac_wrap.base.floats import rounded_down
+from pac_wrap.base.floats import from_order_key, order_key, rounded_down
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
+    MINUS,
+    PLUS,
+    Asked,
     Claim,
-    Class,
+    Decision,
+    Found,
     Outcome,
+    Ranks,
     Strategy,
+    are_separated,
+    at_budgets,
     budget_problems,
     check_position,
     end_problems,
-    ranks_of,
 )
 from pac_wrap.method.strategies.raising import fixed_level
-from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
+from pac_wrap.method.thresholds import LARGEST, Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget
 
@@ -31,6 +37,8 @@ _SMALLEST_STEP: Final = 0.0001
 # more doublings take any double above 1
 _DOUBLINGS: Final = 1100
 _SIDES: Final = ("fpr", "fnr")
+# about normal and about anomalous points
+Promises = tuple[Promise, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,7 @@ class Algorithm1(Strategy):
     """
 
     tag: ClassVar[str] = "algorithm1"
+    on_arrays: ClassVar[bool] = False
     step: float = 0.1
     growth: Literal["linear", "double"] = "linear"
     raised: Literal["both", "fpr", "fnr"] = "both"
@@ -101,7 +110,7 @@ class Algorithm1(Strategy):
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return the number of levels."""
-        return _planned(self, asked, sizes).total
+        return _planned(self, asked.promises, sizes).total
 
     def levels(self, asked: Guarantee, sizes: tuple[int, int] | None = None) -> list[Guarantee]:
         """Return the promises that are tried, in order and below 1; fixed before any score is seen.
@@ -123,31 +132,55 @@ class Algorithm1(Strategy):
         >>> [level.max_fpr for level in Algorithm1().levels(Guarantee(), (2000, 30))]
         [0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
         """
-        first = 0 if sizes is None else _planned(self, asked, sizes).first
-        return [self._level_at(asked, number) for number in range(first, self._count(asked))]
+        first = 0 if sizes is None else _planned(self, asked.promises, sizes).first
+        levels = (
+            self._level_at(asked.promises, number) for number in range(first, self._count(asked.promises))
+        )
+        return [
+            replace(asked, max_fpr=a.ceiling, max_fnr=b.ceiling, delta_fpr=a.delta, delta_fnr=b.delta)
+            for a, b in levels
+        ]
 
-    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield the ranks of every level."""
-        plan = _planned(self, asked, sizes)
+        plan = self._plan(asked, n)
         for number in range(plan.total):
-            yield from ranks_of(plan.budgets(number), sizes)
+            for p, budget in enumerate(plan.budgets(number)):
+                if budget.errors is not None:
+                    yield Rank(p, n[p] - budget.errors if asked[p].normal else budget.errors + 1)
 
-    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return the first level whose thresholds are separated, or the last one with nothing certified."""
-        plan = _planned(self, asked, (normal.size, anomalous.size))
+        plan = self._plan(asked, ranks.n)
 
-        def attempt(level: int) -> Thresholds:
-            return find_thresholds(normal, anomalous, *plan.budgets(level))
+        def attempt(level: int) -> tuple[Found, ...]:
+            return at_budgets(asked, ranks, plan.budgets(level))
+
+        def is_reached(level: int) -> bool:
+            normal, anomalous = attempt(level)
+            return bool(are_separated(normal.key, anomalous.key))
 
         # budgets, and with them the thresholds, are monotone in the level: the first success can be bisected
-        level = bisect_left(range(plan.total), True, key=lambda level: attempt(level).separated)
-        thresholds = attempt(last := min(level, plan.total - 1))
-        certified = None if level == plan.total else plan.survives(level)
-        return Outcome(*plan.budgets(last), thresholds, certified, self._rule(thresholds, certified))
+        level = bisect_left(range(plan.total), True, key=is_reached)
+        found = attempt(min(level, plan.total - 1))
+        edges = found[0].key, found[1].key
+        if level == plan.total:
+            return Decision(found, MINUS, PLUS, *edges, certified=False)
+        certified = plan.survives(level)
+        tau = order_key(self._between(*map(from_order_key, edges)))
+        made = (
+            own._replace(ceiling=one.ceiling, level=one.delta)
+            for own, one in zip(found, certified, strict=True)
+        )
+        return Decision(tuple(made), tau, tau, *edges)
+
+    def _plan(self, asked: Sequence[Asked], n: Sequence[int]) -> "_Plan":
+        promises = tuple(one.promise for one in asked if one.promise is not None)
+        return _planned(self, promises, (n[0], n[1]))
 
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the level that was reached."""
-        found, plan = claim.found, _planned(self, claim.asked, claim.sizes)
+        found, plan = claim.found, _planned(self, claim.asked.promises, claim.sizes)
         level = plan.which(found)
         if level is None:
             yield f"the budgets are those of none of {plan.total:,} levels"
@@ -160,7 +193,10 @@ class Algorithm1(Strategy):
             yield "a level is reached exactly if its thresholds are separated"
         if not reached and level != plan.total - 1:
             yield "where no level is reached, the budgets are those of the last"
-        certified = plan.survives(level) if reached else None
+        certified = None
+        if reached:
+            a, b = plan.survives(level)
+            certified = claim.asked.with_promises(a, b)
         yield from end_problems(claim, certified, self._rule(found.thresholds, certified))
 
     def summary(self, claim: Claim) -> str:
@@ -187,7 +223,7 @@ class Algorithm1(Strategy):
             return
         yield f"{text} in order; number {level + 1:,} was the first that one threshold can keep."
         if self.proved:
-            _, fpr, _, fnr = map(rounded_down, _planned(self, claim.asked, claim.sizes).terms(level))
+            _, fpr, _, fnr = map(rounded_down, _planned(self, claim.asked.promises, claim.sizes).terms(level))
             yield (
                 f"It was tried at a delta of {fpr} for the FPR and {fnr} for the FNR, so that the confidence"
                 " survives the choice; the exact confidence above is that of a single promise."
@@ -205,46 +241,56 @@ class Algorithm1(Strategy):
         # 2^times itself may be beyond every double
         return ldexp(start, times) if start < ldexp(1.0, -times) else 1.0
 
-    def _starts(self, asked: Guarantee) -> dict[str, float]:
-        """Return what is raised, by its name in a guarantee, and where it starts."""
-        prefix = "delta" if self.relax_delta else "max"
-        return {f"{prefix}_{side}": getattr(asked, f"{prefix}_{side}") for side in self._raised_sides}
-
     def _last(self, start: float) -> int:
         """Return how often a ceiling or delta can be raised and stay below 1."""
         most = _DOUBLINGS if self.growth == "double" else int(1.0 / self.step) + 1
         return bisect_left(range(most + 1), True, key=lambda times: self._raise(start, times) >= 1.0) - 1
 
-    def _count(self, asked: Guarantee) -> int:
-        """Return the number of levels: raising goes on until every side would reach 1."""
-        return 1 + max(map(self._last, self._starts(asked).values()))
+    @property
+    def _rising(self) -> str:
+        """What is raised of a promise."""
+        return "delta" if self.relax_delta else "ceiling"
 
-    def _level_at(self, asked: Guarantee, number: int) -> Guarantee:
+    def _count(self, asked: Promises) -> int:
+        """Return the number of levels: raising goes on until every side would reach 1."""
+        starts = dict(zip(_SIDES, asked, strict=True))
+        return 1 + max(self._last(getattr(starts[side], self._rising)) for side in self._raised_sides)
+
+    def _level_at(self, asked: Promises, number: int) -> Promises:
         """Return one level; a side that would reach 1 stays where it is, while the other goes on."""
-        starts = self._starts(asked)
-        raised = {name: self._raise(start, min(number, self._last(start))) for name, start in starts.items()}
-        kept = {name: getattr(asked, name) for name in ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")}
-        return Guarantee(**(kept | raised), shift=asked.shift, label_noise=asked.label_noise)
+
+        def at(side: str, promise: Promise) -> Promise:
+            if side not in self._raised_sides:
+                return promise
+            start = getattr(promise, self._rising)
+            raised = self._raise(start, min(number, self._last(start)))
+            return replace(promise, delta=raised) if self.relax_delta else replace(promise, ceiling=raised)
+
+        return tuple(map(at, _SIDES, asked))
 
     def _reached(self, claim: Claim) -> tuple[int | None, int]:
         """Return which level was reached, from 0, or None; and how many there are."""
-        plan = _planned(self, claim.asked, claim.sizes)
+        plan = _planned(self, claim.asked.promises, claim.sizes)
         return None if claim.found.certified is None else plan.which(claim.found), plan.total
 
     def _rule(self, thresholds: Thresholds, certified: Guarantee | None) -> Rule:
         """Return the rule with one threshold, a finite point of [alarm_from, clear_below]."""
         if certified is None or thresholds.alarm_from is None or thresholds.clear_below is None:
             return Rule(-inf, inf)
-        low, high = thresholds.alarm_from, min(thresholds.clear_below, LARGEST)
-        tau = min(max(low * (1.0 - self.position) + high * self.position, low), high)
+        tau = self._between(thresholds.alarm_from, thresholds.clear_below)
         return Rule(tau, tau)
+
+    def _between(self, alarm: float, clear: float) -> float:
+        """Return the finite threshold between two."""
+        high = min(clear, LARGEST)
+        return min(max(alarm * (1.0 - self.position) + high * self.position, alarm), high)
 
 
 class _Plan(NamedTuple):
     """The levels that are tried, from `first` on, and at which deltas, or which part of their own."""
 
     strategy: Algorithm1
-    asked: Guarantee
+    asked: Promises
     sizes: tuple[int, int]
     first: int
     total: int
@@ -253,7 +299,7 @@ class _Plan(NamedTuple):
 
     def terms(self, number: int) -> tuple[float, float, float, float]:
         """Return ceiling and delta of both sides at a level; no term falls from one level to the next."""
-        fpr, fnr = self.strategy._level_at(self.asked, self.first + number).promises
+        fpr, fnr = self.strategy._level_at(self.asked, self.first + number)
         deltas = self.deltas or (fpr.delta / self.parts[0], fnr.delta / self.parts[1])
         return fpr.at_calibration, deltas[0], fnr.at_calibration, deltas[1]
 
@@ -270,17 +316,17 @@ class _Plan(NamedTuple):
         number = bisect_left(range(self.total), wanted, key=self.terms)
         return number if number < self.total and self.terms(number) == wanted else None
 
-    def survives(self, number: int) -> Guarantee:
-        """Return the promise that survives the choice of a level: Theorem 5."""
+    def survives(self, number: int) -> Promises:
+        """Return the promises that survive the choice of a level: Theorem 5."""
         if self.parts == (1, 1):
             return self.strategy._level_at(self.asked, self.first + number)
         # the ceilings are fixed, so violations are nested: the chosen level fails only where the last fails
         _, fpr, _, fnr = self.terms(self.total - 1)
-        return replace(self.asked, delta_fpr=fpr, delta_fnr=fnr)
+        return tuple(replace(one, delta=delta) for one, delta in zip(self.asked, (fpr, fnr), strict=True))
 
 
 @lru_cache(maxsize=64)
-def _planned(strategy: Algorithm1, asked: Guarantee, sizes: tuple[int, int]) -> _Plan:
+def _planned(strategy: Algorithm1, asked: Promises, sizes: tuple[int, int]) -> _Plan:
     """Return the levels that so many labels can reach, or all if they can reach none."""
     count = strategy._count(asked)
     # a side that is not raised has one and the same threshold at every level: nothing is chosen there
@@ -302,5 +348,5 @@ def _planned(strategy: Algorithm1, asked: Guarantee, sizes: tuple[int, int]) -> 
     first = bisect_left(range(count), True, key=feasible) % count
     if strategy.relax_delta:
         return plan(first)
-    fpr, fnr = map(delta, sizes, asked.promises, _SIDES)
+    fpr, fnr = map(delta, sizes, asked, _SIDES)
     return plan(first)._replace(deltas=(fpr, fnr))

@@ -1,12 +1,13 @@
 """A threshold that was given, by whatever choice: its rates are bounded by bands that hold at all."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import inf, isclose, isfinite
+from functools import partial
+from math import inf, isclose, isfinite, nan
 from typing import ClassVar, Final
 
 from pac_wrap.base.arguments import as_float
-from pac_wrap.base.floats import order_key
+from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.curves.band import Band, band_of, check_top
@@ -14,15 +15,23 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     DIGITS,
+    NO_COUNT,
+    Asked,
     Budgets,
     Claim,
-    Class,
+    Decision,
+    Found,
     Outcome,
+    Ranks,
     Strategy,
+    count_of,
+    each,
     end_problems,
+    key_of,
+    one_threshold,
 )
-from pac_wrap.method.thresholds import Thresholds, alarm_from, clear_below
-from pac_wrap.ranks.memory import Rank, count_below
+from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget
 
 # a level has eight digits, of which the last may differ between machines
@@ -68,24 +77,26 @@ class Given(Strategy):
                 f"threshold must be a finite number, got {quoted(self.threshold)}; the largest double stands"
                 " for an alarm at inf alone"
             )
-        object.__setattr__(self, "threshold", number)
+        object.__setattr__(self, "threshold", unsigned_zero(number))
         for name in ("top_fpr", "top_fnr"):
             object.__setattr__(self, name, check_top(name, getattr(self, name)))
 
-    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield nothing: which ranks are needed depends on counts."""
         yield from ()
 
-    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return the bounds that the errors at the threshold have in the two bands."""
-        bands = self._bands(asked, (normal.size, anomalous.size))
-        fpr = budget_at(normal.size - count_below(normal, self.threshold), bands[0])
-        fnr = budget_at(count_below(anomalous, self.threshold), bands[1])
-        thresholds = Thresholds(
-            None if fpr is None else alarm_from(normal, fpr.errors),
-            None if fnr is None else clear_below(anomalous, fnr.errors),
-        )
-        return outcome_at(self.threshold, (asked.delta_fpr, asked.delta_fnr), (fpr, fnr), thresholds)
+        tau, certified, found = order_key(self.threshold), False, []
+        for p, one in enumerate(asked):
+            n, below = ranks.n[p], ranks.below(p, tau)
+            top = self.top_fpr if one.normal else self.top_fnr
+            bound = partial(_bound, one.delta, top)
+            rate, level, errors = each(bound, n - below if one.normal else below, n)
+            found.append(Found(rate, level, errors, key_of(one, ranks, p, errors), rate, one.delta))
+            certified = certified | (rate == rate)
+        # what lies beyond the other threshold is not counted, since a curve does not know it
+        return Decision(tuple(found), *one_threshold(tau, certified), None, None, certified)
 
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the bands of so many points."""
@@ -152,6 +163,12 @@ def budget_at(errors: int, band: Band) -> Budget | None:
     """
     place = int(band.anchors(errors))
     return None if place == band.ranks.size else Budget.of(band.n, float(band.bounds[place]), band.level)
+
+
+def _bound(delta: float, top: float | None, errors: int, n: int) -> tuple[float, float, int]:
+    """Return rate, level and errors of the budget that so many errors among n have in a band."""
+    found = budget_at(errors, band_of(n, delta, top))
+    return (nan, nan, NO_COUNT) if found is None else (found.rate, found.delta, count_of(found.errors))
 
 
 def _band_problems(rate: str, budget: Budget, band: Band) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """One threshold that keeps one ceiling; the other rate is certified from the errors counted there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from functools import partial
+from math import inf, nan
 from typing import ClassVar, Literal
 
 from pac_wrap.base.arguments import check_choice
@@ -10,19 +11,35 @@ from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     DIGITS,
+    NO_COUNT,
+    REACHED,
+    Asked,
     Claim,
-    Class,
-    Outcome,
+    Decision,
+    Found,
+    Ranks,
     Strategy,
+    anywhere,
+    are_separated,
+    between,
     between_problems,
+    binding,
     budget_problems,
     budgets_of,
+    choose,
+    count_of,
+    each,
+    either,
     end_problems,
+    everywhere,
+    is_nothing,
+    kept,
+    key_of,
+    least,
+    misses,
     ranks_of,
-    rule_between,
 )
-from pac_wrap.method.thresholds import LARGEST, Thresholds, alarm_from, clear_below, find_thresholds
-from pac_wrap.ranks.memory import Rank, count_below
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget
 
 
@@ -80,31 +97,53 @@ class Hold(Strategy):
     def _holds_fnr(self) -> bool:
         return self.rate == "fnr"
 
-    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
-        """Yield the rank of the held side; that of the other may depend on a count."""
-        fpr, fnr = budgets_of(asked, sizes)
-        if self.always:
-            fpr, fnr = (None, fnr) if self._holds_fnr else (fpr, None)
-        yield from ranks_of((fpr, fnr), sizes)
+    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
+        """Yield the ranks of the held side; those of the other may depend on a count."""
+        yield from ranks_of([self._alone(one) for one in asked] if self.always else asked, n)
 
-    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
-        """Return the threshold of the held side, and the bound that its errors on the other side have."""
-        fpr, fnr = budgets_of(asked, (normal.size, anomalous.size))
-        if not self.always:
-            thresholds = find_thresholds(normal, anomalous, fpr, fnr)
-            if thresholds.separated:
-                return Outcome(fpr, fnr, thresholds, asked, rule_between(thresholds, normal, anomalous))
-        if self._holds_fnr:
-            tau = min(clear_below(anomalous, None if fnr is None else fnr.errors), LARGEST)
-            errors = normal.size - count_below(normal, tau)
-            fpr = None if asked.fpr is None else asked.fpr.spent(errors, normal.size)
-            thresholds = Thresholds(alarm_from(normal, errors) if fpr else None, tau)
-        else:
-            tau = alarm_from(normal, None if fpr is None else fpr.errors)
-            errors = anomalous.size if tau == inf else count_below(anomalous, tau)
-            fnr = None if asked.fnr is None else asked.fnr.spent(errors, anomalous.size)
-            thresholds = Thresholds(tau, clear_below(anomalous, errors) if fnr else None)
-        return Outcome(fpr, fnr, thresholds, self._certified(asked, fpr, fnr), Rule(tau, tau))
+    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
+        """Return the threshold of the held side, and the bounds that its errors on the other side have."""
+        if self.always:
+            return self._held(asked, ranks)
+        both = kept(asked, ranks)
+        normal, anomalous = binding(asked, both, "normal"), binding(asked, both, "anomalous")
+        assert normal is not None
+        assert anomalous is not None  # with a single ceiling nothing is held
+        separated = are_separated(normal[1], anomalous[1])
+        if not anywhere(separated):
+            return self._held(asked, ranks)
+        one = between(asked, both, ranks)
+        return one if everywhere(separated) else either(separated, one, self._held(asked, ranks))
+
+    def _alone(self, one: Asked) -> Asked:
+        """Return what is asked of a population, if its class is held."""
+        return one if one.normal is not self._holds_fnr else one._replace(promise=None)
+
+    def _held(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
+        alone = [self._alone(one) for one in asked]
+        found = list(kept(alone, ranks))
+        if self._holds_fnr:  # a threshold at inf must be reached
+            found = [None if own is None else own._replace(key=least(own.key, REACHED)) for own in found]
+        held = binding(alone, found, "anomalous" if self._holds_fnr else "normal")
+        assert held is not None  # with a single ceiling nothing is held
+        tau = held[1]
+        for p, one in enumerate(asked):
+            if one.promise is None or found[p] is not None:
+                continue
+            n = ranks.n[p]
+            errors = n - ranks.below(p, tau) if self._holds_fnr else misses(ranks, p, tau)
+            rate, delta, budget, ceiling = each(partial(_spent, one.promise), errors, n)
+            # where nothing is certified there is no threshold
+            key = key_of(one, ranks, p, choose(rate == rate, errors, NO_COUNT))
+            found[p] = Found(rate, delta, budget, key, ceiling, one.promise.delta)
+        counted = [
+            own for own, one in zip(found, alone, strict=True) if one.promise is None and own is not None
+        ]
+        # the largest ceiling binds, and one that is none leaves the class without a threshold
+        bound = max(counted, key=lambda own: own.ceiling) if len(counted) > 1 else counted[0]
+        other = None if any(is_nothing(own.rate) for own in counted) else bound.key
+        edges = (other, tau) if self._holds_fnr else (tau, other)
+        return Decision(tuple(found), tau, tau, *edges)
 
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the held budget and the errors counted on the other side."""
@@ -122,11 +161,11 @@ class Hold(Strategy):
             yield "what is held on one side leaves a threshold there that separates the classes"
             return
         if self._holds_fnr:
-            yield from budget_problems("FPR", found.fpr, _spent(claim, 0, asked.fpr), DIGITS)
+            yield from budget_problems("FPR", found.fpr, _claimed(claim, 0, asked.fpr), DIGITS)
             yield from budget_problems("FNR", found.fnr, fnr)
         else:
             yield from budget_problems("FPR", found.fpr, fpr)
-            yield from budget_problems("FNR", found.fnr, _spent(claim, 1, asked.fnr), DIGITS)
+            yield from budget_problems("FNR", found.fnr, _claimed(claim, 1, asked.fnr), DIGITS)
         yield from end_problems(claim, self._certified(asked, found.fpr, found.fnr), Rule(tau, tau))
         spared, errors = (fpr, claim.crossing[0]) if self._holds_fnr else (fnr, claim.crossing[1])
         allowed = None if spared is None else spared.errors
@@ -169,6 +208,14 @@ def _ceiling(promise: Promise | None, budget: Budget | None) -> float | None:
     return None if promise is None or budget is None else promise.afterwards(budget.rate)
 
 
-def _spent(claim: Claim, side: int, promise: Promise | None) -> Budget | None:
+def _spent(promise: Promise, errors: int, n: int) -> tuple[float, float, int, float]:
+    """Return the budget that so many errors spend, and the ceiling that follows from it."""
+    found = promise.spent(errors, n)
+    if found is None:
+        return nan, nan, NO_COUNT, nan
+    return found.rate, found.delta, count_of(found.errors), promise.afterwards(found.rate)
+
+
+def _claimed(claim: Claim, side: int, promise: Promise | None) -> Budget | None:
     errors = claim.crossing[side]
     return None if errors is None or promise is None else promise.spent(errors, claim.sizes[side])

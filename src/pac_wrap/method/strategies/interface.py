@@ -1,31 +1,382 @@
-"""What is done where the classes overlap: the interface of a strategy, and what strategies share.
+"""What is done where the classes overlap: the interface of a strategy, and the arithmetic of all of them.
 
-A strategy is an object that answers four questions: which ranks it needs, how it decides, what in an outcome
-does not follow from what was asked, and how to say what it did. Nothing else asks which one it is.
+A strategy sees ranks only, as order keys: whole numbers that compare as scores do. What it computes is
+written once, for one group with Python's integers, and for many with arrays that have a place for each.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
-from math import isclose
-from typing import ClassVar, Final
+from math import inf, isclose
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol
 
-from pac_wrap.base.arguments import Scores, as_float
-from pac_wrap.base.floats import ScoreType, confidence_left, kept_together, order_key, rounded
+import numpy as np
+
+from pac_wrap.base.arguments import as_float
+from pac_wrap.base.floats import (
+    Floats,
+    ScoreType,
+    confidence_left,
+    from_order_key,
+    from_order_keys,
+    kept_together,
+    order_key,
+    rounded,
+    rounding_edge,
+)
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Guarantee, with_deltas
+from pac_wrap.method.promise import Guarantee, Population, Promise, with_deltas
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import LARGEST, Thresholds
-from pac_wrap.ranks.memory import Rank, Ranked, kth_between
-from pac_wrap.tails.bounds import Budget, Sharing, equal_deltas, split_confidence
+from pac_wrap.ranks.memory import Rank, Ranked, count_below, kth_between, kth_smallest
+from pac_wrap.tails.bounds import (
+    Budget,
+    Sharing,
+    equal_deltas,
+    exact_confidence,
+    find_budget,
+    split_confidence,
+)
 
-Class = Scores | Ranked
+# of one group a number, of many an array with a place for each
+Count = Any
+Key = Any
+Number = Any
 Budgets = tuple[Budget | None, Budget | None]
 # confidences and bounds come from SciPy, whose versions may differ in the last digits
 DIGITS: Final = 1e-9
+# what stands for None among counts; among numbers NaN does
+NO_COUNT: Final = -1
+# keys: never normal, never an anomaly, and the greatest threshold that a score of inf reaches
+MINUS, PLUS, REACHED = map(order_key, (-inf, inf, LARGEST))
+
+
+class Ranks(Protocol):
+    """The scores of some populations, in one group or in many, as a strategy may ask for them."""
+
+    @property
+    def n(self) -> Any:
+        """How many scores each population has."""
+
+    def at(self, p: int, k: Count) -> Key:
+        """Return the key of the k-th smallest score, counting from 1; any key where k makes no sense."""
+
+    def below(self, p: int, key: Key) -> Count:
+        """Return how many scores have a lesser key."""
+
+    def between(self, p: int, q: int, low: Key, high: Key, share: float) -> Key:
+        """Return the ceil(share m)-th smallest, or the first, of the m keys of both from low to high."""
+
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Find what will be asked for at once, where that is cheaper."""
+
+
+class OneGroup:
+    """The ranks of populations that are asked score by score, wherever they live."""
+
+    def __init__(self, ranked: Sequence[Floats | Ranked]) -> None:
+        self._ranked = ranked
+        self.n = [one.size for one in ranked]
+
+    def at(self, p: int, k: int) -> int:
+        """Return the key of the k-th smallest score."""
+        return order_key(kth_smallest(self._ranked[p], k)) if 0 < k <= self.n[p] else MINUS
+
+    def below(self, p: int, key: int) -> int:
+        """Return how many scores have a lesser key."""
+        return count_below(self._ranked[p], from_order_key(key))
+
+    def between(self, p: int, q: int, low: int, high: int, share: float) -> int:
+        """Return the key of one of the scores of two populations."""
+        ends = from_order_key(low), from_order_key(high)
+        return order_key(kth_between(self._ranked[p], self._ranked[q], *ends, share))
+
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Find the scores at some ranks together."""
+        if isinstance(self._ranked[0], Ranked):
+            self._ranked[0].prefetch(ranks)
+
+
+class Asked(NamedTuple):
+    """What is asked of a population; None: its points are only counted. Its class has a delta even then."""
+
+    of: Population
+    promise: Promise | None
+    delta: float
+
+    @property
+    def normal(self) -> bool:
+        """Whether its points are normal ones."""
+        return self.of.label == "normal"
+
+
+@lru_cache(maxsize=256)
+def asked_of(guarantee: Guarantee) -> tuple[Asked, Asked]:
+    """Return what a guarantee asks of two classes, of which neither is divided into kinds."""
+    return (
+        Asked(Population("normal"), guarantee.fpr, guarantee.delta_fpr),
+        Asked(Population("anomalous"), guarantee.fnr, guarantee.delta_fnr),
+    )
+
+
+class Found(NamedTuple):
+    """What became of a promise: the budget by its rate, delta and errors, and the key of the threshold.
+
+    Without a rate there is neither. `ceiling` and `level` are what is certified, if something is.
+    """
+
+    rate: Number
+    delta: Number
+    errors: Count
+    key: Key
+    ceiling: Number
+    level: Number
+
+    def budget(self, n: int) -> Budget | None:
+        """Return the budget of n points in the only group."""
+        if self.rate != self.rate:
+            return None
+        errors, usual = none_of(self.errors), find_budget(n, self.rate, self.delta)
+        if usual.errors == errors:
+            return usual
+        return Budget(n, self.rate, self.delta, errors, exact_confidence(n, self.rate, errors))
+
+
+class Decision(NamedTuple):
+    """What a strategy makes of ranks: what became of each promise, and the two keys of the rule.
+
+    `alarm` and `clear` are the keys of the thresholds that bind, None where nothing does. `certified` is
+    false where no single threshold could be certified; the rule then abstains on everything. `separable`,
+    where a strategy raises ceilings: whether one threshold would keep those that were asked for.
+    """
+
+    found: tuple[Found | None, ...]
+    low: Key
+    high: Key
+    alarm: Key | None
+    clear: Key | None
+    certified: Any = True
+    separable: Any = None
+
+    def beyond(self, asked: Sequence[Asked], ranks: Ranks) -> tuple[Any, ...]:
+        """Return how many points of each population lie beyond the other class's threshold: eq. (13).
+
+        Normal scores at or above `clear_below`, and anomalous scores below `alarm_from`.
+        """
+        alarm, clear = self.alarm, self.clear
+
+        def of(p: int, one: Asked) -> Count | None:
+            if alarm is None or clear is None or one.promise is None:
+                return None
+            return ranks.n[p] - ranks.below(p, clear) if one.normal else misses(ranks, p, alarm)
+
+        return tuple(of(p, one) for p, one in enumerate(asked))
+
+    @property
+    def separated(self) -> bool:
+        """Whether the labels of the only group suffice, and one threshold can stand for both classes."""
+        if any(own is not None and own.rate == own.rate and own.errors < 0 for own in self.found):
+            return False
+        return self.alarm is None or self.clear is None or bool(are_separated(self.alarm, self.clear))
+
+
+def choose(condition: Any, one: Any, other: Any) -> Any:
+    """Return one or the other, group by group."""
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, one, other)
+    return one if condition else other
+
+
+def least(one: Any, other: Any) -> Any:
+    """Return the lesser of two, group by group."""
+    return np.minimum(one, other) if isinstance(one, np.ndarray) else min(one, other)
+
+
+def anywhere(condition: Any) -> bool:
+    """Return whether something is true in some group."""
+    return bool(condition.any()) if isinstance(condition, np.ndarray) else bool(condition)
+
+
+def everywhere(condition: Any) -> bool:
+    """Return whether something is true in every group."""
+    return bool(condition.all()) if isinstance(condition, np.ndarray) else bool(condition)
+
+
+def is_nothing(rate: Number) -> bool:
+    """Return whether the only group has no such number."""
+    return isinstance(rate, float) and rate != rate
+
+
+def each(function: Callable[..., tuple[Any, ...]], *counts: Count) -> tuple[Any, ...]:
+    """Return the numbers that a function gives for counts, group by group, each different case once."""
+    if not isinstance(counts[0], np.ndarray):
+        return function(*counts)
+    codes = counts[0] if len(counts) == 1 else counts[0] * (counts[1].max() + 1) + counts[1]
+    _, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    rows = [function(*row) for row in zip(*(one[first].tolist() for one in counts), strict=True)]
+    return tuple(np.array(column)[places] for column in zip(*rows, strict=True))
+
+
+def either(condition: Any, one: Decision, other: Decision) -> Decision:
+    """Return one decision or the other, group by group; both are about the same promises."""
+    found = tuple(
+        None
+        if own is None or its is None
+        else Found(*(choose(condition, *pair) for pair in zip(own, its, strict=True)))
+        for own, its in zip(one.found, other.found, strict=True)
+    )
+    low, high, alarm, clear = (choose(condition, *pair) for pair in zip(one[1:5], other[1:5], strict=True))
+    return Decision(found, low, high, alarm, clear)
+
+
+def stacked(decisions: Sequence[Decision]) -> Decision:
+    """Return decisions on one group each as one on all of them."""
+    kinds = (np.float64, np.float64, np.int64, np.uint64, np.float64, np.float64)
+
+    def column(numbers: Iterable[Any], kind: Any = None) -> Any:
+        return np.array([*numbers], dtype=kind)
+
+    found = tuple(
+        Found(*(column(numbers, kind) for numbers, kind in zip(zip(*own, strict=True), kinds, strict=True)))
+        for own in zip(*(one.found for one in decisions), strict=True)
+    )
+    low, high, alarm, clear = (column((one[end] for one in decisions), np.uint64) for end in (1, 2, 3, 4))
+    separable = column(one.separable for one in decisions) if decisions[0].separable is not None else None
+    certified = column(one.certified for one in decisions)
+    return Decision(found, low, high, alarm, clear, certified, separable)
+
+
+def count_of(errors: int | None) -> int:
+    """Return an error budget as a number."""
+    return NO_COUNT if errors is None else errors
+
+
+def none_of(errors: int) -> int | None:
+    """Return an error budget that may be missing."""
+    return None if errors == NO_COUNT else errors
+
+
+def key_of(one: Asked, ranks: Ranks, p: int, errors: Count) -> Key:
+    """Return the key of the threshold that a budget leads to: eqs. (7) and (9)."""
+    few = errors < 0
+    if one.normal:
+        return choose(few, PLUS, least(ranks.at(p, ranks.n[p] - errors) + 1, PLUS))
+    return choose(few, MINUS, ranks.at(p, errors + 1))
+
+
+def misses(ranks: Ranks, p: int, tau: Key) -> Count:
+    """Return how many scores do not reach a threshold; at inf none does."""
+    if isinstance(tau, int):
+        return ranks.n[p] if tau == PLUS else ranks.below(p, tau)
+    return np.where(tau == PLUS, ranks.n[p], ranks.below(p, tau))
+
+
+def kept(
+    asked: Sequence[Asked], ranks: Ranks, budget: Callable[[Promise, int], Budget] = Promise.budget
+) -> tuple[Found | None, ...]:
+    """Return what becomes of promises that are kept as they were asked for."""
+
+    def of(p: int, one: Asked) -> Found | None:
+        promise = one.promise
+        if promise is None:
+            return None
+
+        def numbers(n: int) -> tuple[float, float, int]:
+            found = budget(promise, n)
+            return found.rate, found.delta, count_of(found.errors)
+
+        rate, delta, errors = each(numbers, ranks.n[p])
+        return Found(rate, delta, errors, key_of(one, ranks, p, errors), promise.ceiling, promise.delta)
+
+    return tuple(of(p, one) for p, one in enumerate(asked))
+
+
+def at_budgets(asked: Sequence[Asked], ranks: Ranks, budgets: Sequence[Budget]) -> tuple[Found, ...]:
+    """Return what two budgets lead to in one group, with the ceilings that follow from their rates."""
+
+    def of(p: int, promise: Promise, budget: Budget) -> Found:
+        errors, ceiling = count_of(budget.errors), promise.afterwards(budget.rate)
+        return Found(
+            budget.rate, budget.delta, errors, key_of(asked[p], ranks, p, errors), ceiling, promise.delta
+        )
+
+    promises = (one.promise for one in asked if one.promise is not None)
+    return tuple(of(p, *pair) for p, pair in enumerate(zip(promises, budgets, strict=True)))
+
+
+def binding(
+    asked: Sequence[Asked], found: Sequence[Found | None], label: Literal["normal", "anomalous"]
+) -> tuple[Any, Key] | None:
+    """Return which population of a class binds, and its key: the farthest, and one short of labels first."""
+    bound: tuple[Any, Key, Any] | None = None
+    for p, (one, own) in enumerate(zip(asked, found, strict=True)):
+        if own is None or one.of.label != label:
+            continue
+        few = own.errors < 0
+        if bound is None:
+            bound = p, own.key, few
+            continue
+        which, key, lacking = bound
+        beyond = own.key > key if one.normal else own.key < key
+        other = beyond | ((own.key == key) & few & (lacking ^ True))
+        bound = choose(other, p, which), choose(other, own.key, key), choose(other, few, lacking)
+    return None if bound is None else bound[:2]
+
+
+def edges_of(asked: Sequence[Asked], found: Sequence[Found | None]) -> tuple[Key | None, Key | None]:
+    """Return the keys of alarm_from and clear_below, those of the populations that bind."""
+    normal, anomalous = binding(asked, found, "normal"), binding(asked, found, "anomalous")
+    return normal and normal[1], anomalous and anomalous[1]
+
+
+def are_separated(alarm: Key, clear: Key) -> Any:
+    """Return whether one threshold can stand for both: eq. (13)."""
+    return (alarm < PLUS) & (clear >= alarm)
+
+
+def between(
+    asked: Sequence[Asked], found: tuple[Found | None, ...], ranks: Ranks, position: float | None = 0.5
+) -> Decision:
+    """Return the rule of one of the scores from alarm_from to clear_below; of both where none fits.
+
+    Without a position there are two thresholds in any case.
+    """
+    normal, anomalous = binding(asked, found, "normal"), binding(asked, found, "anomalous")
+    if normal is None or anomalous is None:
+        only = normal[1] if normal else least(anomalous[1], REACHED) if anomalous else PLUS
+        return Decision(found, only, only, normal and normal[1], anomalous and anomalous[1])
+    (p, alarm), (q, clear) = normal, anomalous
+    separated = are_separated(alarm, clear)
+    # a threshold at inf that a score of inf is to reach is put on the largest double
+    low, high = least(clear, REACHED), alarm
+    if anywhere(separated):
+        ends = alarm, low
+        if position is not None:
+            ends = (least(ranks.between(p, q, alarm, clear, position), REACHED),) * 2
+        low, high = choose(separated, ends[0], low), choose(separated, ends[1], high)
+    return Decision(found, low, high, alarm, clear)
+
+
+def one_threshold(tau: int, within: Any) -> tuple[Key, Key]:
+    """Return the keys of the rule of one threshold where it may stand; elsewhere everything is abstained."""
+    low, high = (choose(within, np.uint64(tau), np.uint64(never)) for never in (MINUS, PLUS))
+    return (low, high) if isinstance(within, np.ndarray) else (int(low), int(high))
+
+
+def ends_of(low: Key, high: Key, kind: ScoreType) -> tuple[Number, Number]:
+    """Return the two numbers of a rule, for scores that have not been rounded to a type yet: eq. (26)."""
+    if kind == "float64" and isinstance(low, np.ndarray):
+        return from_order_keys(low), from_order_keys(high)
+
+    def number(key: int) -> tuple[float]:
+        value = from_order_key(key)
+        # inf stays: it means never, also for what rounds to inf
+        return (value if kind == "float64" or value == inf else rounding_edge(value, kind),)
+
+    return each(number, low)[0], each(number, high)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +395,20 @@ class Outcome:
     separable: bool | None = None
 
 
+def outcome_of(wanted: Guarantee, decision: Decision, n: Sequence[int]) -> Outcome:
+    """Return what a decision on two classes amounts to for a certificate."""
+    asked, found = asked_of(wanted), decision.found
+    fpr, fnr = (None if one is None else one.budget(size) for one, size in zip(found, n, strict=True))
+    alarm, clear = (None if one is None or one.rate != one.rate else from_order_key(one.key) for one in found)
+    certified = None
+    if decision.certified:
+        low, high = (None if one is None or one.ceiling != one.ceiling else one.ceiling for one in found)
+        deltas = [own.delta if one is None else one.level for one, own in zip(found, asked, strict=True)]
+        certified = replace(wanted, max_fpr=low, max_fnr=high, delta_fpr=deltas[0], delta_fnr=deltas[1])
+    rule = Rule(from_order_key(decision.low), from_order_key(decision.high))
+    return Outcome(fpr, fnr, Thresholds(alarm, clear), certified, rule, decision.separable)
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a certificate claims: what was asked and found, and the counts that it rests on, normal first.
@@ -59,19 +424,7 @@ class Claim:
 
 
 class Strategy(ABC):
-    """What is done where the classes overlap; pass one as `overlap`.
-
-    Examples
-    --------
-    >>> from pac_wrap import Hold, calibrate
-    >>> from pac_wrap.method.strategies.interface import Strategy
-    >>> strategy = Hold("fnr")
-    >>> isinstance(strategy, Strategy), strategy.single
-    (True, True)
-    >>> certificate = calibrate(range(1000), range(900, 1900), overlap=strategy)
-    >>> certificate.certified.max_fnr, round(certificate.certified.max_fpr, 3)
-    (0.05, 0.076)
-    """
+    """What is done where the classes overlap; pass one as `overlap`."""
 
     tag: ClassVar[str]
     # whether every point is decided by one threshold; only then both ceilings are needed
@@ -82,6 +435,8 @@ class Strategy(ABC):
     one_sided: ClassVar[bool] = False
     # whether the numbers of labels were fixed before any score was seen
     fixed_sizes: ClassVar[bool] = True
+    # whether it decides on many groups at once; else on one after the other
+    on_arrays: ClassVar[bool] = True
     # whether one class's ceiling fails by its own points alone, and the other's given those: eq. (97)
     multiplies: ClassVar[bool] = False
     # what `tried` counts, and why nothing is certified if none of them succeeds
@@ -94,17 +449,7 @@ class Strategy(ABC):
         return self.tag
 
     def at_score(self, claim: Claim) -> bool:
-        """Return whether a single threshold is itself a calibration score.
-
-        Parameters
-        ----------
-        claim : Claim
-            What the certificate says was asked, found and counted.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether a single threshold is itself a calibration score."""
         return False
 
     @property
@@ -123,99 +468,27 @@ class Strategy(ABC):
         return ()
 
     @abstractmethod
-    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
-        """Yield every rank that may be asked for, as far as the numbers of labels tell.
-
-        Parameters
-        ----------
-        asked : Guarantee
-            What was asked for.
-        sizes : tuple of int
-            How many normal and how many anomalous points there are.
-
-        Returns
-        -------
-        iterator of Rank
-            The class, and the k-th smallest of its scores, counting from 1.
-        """
+    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
+        """Yield every rank that may be asked for in a group, as far as the numbers of labels tell."""
 
     @abstractmethod
-    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
-        """Return what the calibration points of both classes amount to.
-
-        Parameters
-        ----------
-        asked : Guarantee
-            What was asked for.
-        normal, anomalous : Scores or Ranked
-            The scores of each class, in memory or elsewhere.
-
-        Returns
-        -------
-        Outcome
-            Budgets, thresholds, what is certified, and the rule.
-        """
+    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
+        """Return what the calibration points of all populations amount to."""
 
     @abstractmethod
     def problems(self, claim: Claim) -> Iterator[str]:
-        """Yield what in a claim does not follow from what was asked and from the counts.
-
-        Parameters
-        ----------
-        claim : Claim
-            What the certificate says was asked, found and counted.
-
-        Returns
-        -------
-        iterator of str
-            A sentence for each contradiction.
-        """
+        """Yield what in a claim does not follow from what was asked and from the counts."""
 
     @abstractmethod
     def summary(self, claim: Claim) -> str:
-        """Return what was done, in one line.
-
-        Parameters
-        ----------
-        claim : Claim
-            What the certificate says was asked, found and counted.
-
-        Returns
-        -------
-        str
-            The line.
-        """
+        """Return what was done, in one line."""
 
     @abstractmethod
     def explanation(self, claim: Claim) -> Iterator[str]:
-        """Yield what was done, in sentences.
-
-        Parameters
-        ----------
-        claim : Claim
-            What the certificate says was asked, found and counted.
-
-        Returns
-        -------
-        iterator of str
-            The sentences.
-        """
+        """Yield what was done, in sentences."""
 
     def settled(self, asked: Guarantee, sizes: tuple[int, int]) -> Guarantee:
-        """Return what is asked with the deltas that so many points get of a confidence: eq. (102).
-
-        Parameters
-        ----------
-        asked : Guarantee
-            What was asked for: deltas, which stay as they are, or a confidence.
-        sizes : tuple of int
-            How many normal and how many anomalous points there are.
-
-        Returns
-        -------
-        Guarantee
-            The same ceilings, with deltas that depend on no score.
-        """
+        """Return what is asked with the deltas that so many points get of a confidence: eq. (102)."""
         if asked.together is None:
             return asked
         if asked.max_fpr is None or asked.max_fnr is None or not self.multiplies:
@@ -225,20 +498,7 @@ class Strategy(ABC):
         return _shared(asked, sizes, ("FPR" not in self.keeps, "FNR" not in self.keeps))
 
     def confidences(self, claim: Claim, *, exact: bool = True) -> dict[str, Decimal]:
-        """Return how surely each ceiling holds that is certified: by its exact tail where it is kept.
-
-        Parameters
-        ----------
-        claim : Claim
-            What the certificate says was asked, found and counted.
-        exact : bool
-            Whether the numbers of points do not depend on their scores, so that the exact tail counts.
-
-        Returns
-        -------
-        dict of Decimal
-            The confidence by the name of the rate; a rate without a budget, which cannot fail, is left out.
-        """
+        """Return how surely each ceiling holds that is certified: by its exact tail where it is kept."""
         certified, found = claim.found.certified, {"FPR": claim.found.fpr, "FNR": claim.found.fnr}
         sure: dict[str, Decimal] = {}
         for promise in () if certified is None else certified.promises:
@@ -249,22 +509,7 @@ class Strategy(ABC):
         return sure
 
     def joint(self, claim: Claim, *, independent: bool = True, exact: bool = True) -> Decimal:
-        """Return how surely all ceilings hold together that are certified: eq. (97), or eq. (12).
-
-        Parameters
-        ----------
-        claim : Claim
-            What the certificate says was asked, found and counted.
-        independent : bool
-            Whether the points of the two classes are independent of each other.
-        exact : bool
-            Whether the numbers of points do not depend on their scores.
-
-        Returns
-        -------
-        Decimal
-            The confidence, never more than it is; 1 where nothing is promised that could fail.
-        """
+        """Return how surely all ceilings hold together that are certified: eq. (97), or eq. (12)."""
         sure = self.confidences(claim, exact=exact)
         if independent and self.multiplies:
             return kept_together(*sure.values())
@@ -278,20 +523,7 @@ class Strategy(ABC):
         return None
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
-        """Return how many promises may be tried, one of which is then certified.
-
-        Parameters
-        ----------
-        asked : Guarantee
-            What was asked for.
-        sizes : tuple of int
-            How many normal and how many anomalous points there are.
-
-        Returns
-        -------
-        int
-            1 where the promise is fixed beforehand.
-        """
+        """Return how many promises may be tried, one of which is then certified."""
         return 1
 
 
@@ -315,13 +547,14 @@ def check_position(position: float) -> float:
     return found
 
 
-def ranks_of(budgets: Budgets, sizes: tuple[int, int]) -> Iterator[Rank]:
-    """Yield the ranks of the thresholds that two budgets ask for: eqs. (7) and (9)."""
-    fpr, fnr = budgets
-    if fpr is not None and fpr.errors is not None:
-        yield Rank(0, sizes[0] - fpr.errors)
-    if fnr is not None and fnr.errors is not None:
-        yield Rank(1, fnr.errors + 1)
+def ranks_of(
+    asked: Sequence[Asked], n: Sequence[int], budget: Callable[[Promise, int], Budget] = Promise.budget
+) -> Iterator[Rank]:
+    """Yield the ranks of the thresholds that the budgets of promises lead to: eqs. (7) and (9)."""
+    for p, one in enumerate(asked):
+        errors = None if one.promise is None else budget(one.promise, n[p]).errors
+        if errors is not None:
+            yield Rank(p, n[p] - errors if one.normal else errors + 1)
 
 
 def budget_problems(
@@ -365,20 +598,6 @@ def budgets_of(asked: Guarantee, sizes: tuple[int, int]) -> Budgets:
     """Return the budgets of the promise itself; a side without a ceiling has none."""
     fpr, fnr = asked.fpr, asked.fnr
     return None if fpr is None else fpr.budget(sizes[0]), None if fnr is None else fnr.budget(sizes[1])
-
-
-def rule_between(thresholds: Thresholds, normal: Class, anomalous: Class, position: float = 0.5) -> Rule:
-    """Return the rule of one of the scores from alarm_from to clear_below; two thresholds where none fits.
-
-    >>> import numpy as np
-    >>> rule_between(Thresholds(2.5, 4.0), np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0]))
-    Rule(normal_below=3.0, anomaly_from=3.0)
-    """
-    alarm, clear = thresholds.alarm_from, thresholds.clear_below
-    if alarm is None or clear is None or not thresholds.separated:
-        return thresholds.rule
-    tau = min(kth_between(normal, anomalous, alarm, clear, position), LARGEST)
-    return Rule(tau, tau)
 
 
 def between_problems(claim: Claim) -> Iterator[str]:

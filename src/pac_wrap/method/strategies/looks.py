@@ -1,9 +1,9 @@
 """Labels that are looked at as they come: one delta for all looks, whichever of them is the last."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pac_wrap.base.arguments import as_float
 from pac_wrap.base.floats import order_key, unsigned_zero
@@ -12,18 +12,23 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
+    Asked,
     Budgets,
     Claim,
-    Class,
-    Outcome,
+    Decision,
+    Key,
+    Ranks,
     Strategy,
+    between,
     between_problems,
     budget_problems,
+    edges_of,
     end_problems,
+    kept,
+    one_threshold,
     ranks_of,
-    rule_between,
 )
-from pac_wrap.method.thresholds import Thresholds, find_thresholds
+from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget, exact_confidence
 from pac_wrap.tails.walks import local_delta, looks_of
@@ -137,17 +142,21 @@ class Looks(Strategy):
         errors = error_budget(look, rate, local)
         return Budget(n, rate, local, errors, exact_confidence(n, rate, errors))
 
-    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield the rank of each threshold."""
-        yield from ranks_of(self._budgets(asked, sizes), sizes)
+        yield from ranks_of(asked, n, self.budget)
 
-    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return both thresholds, and the rule that they, or the threshold given, allow."""
-        fpr, fnr = self._budgets(asked, (normal.size, anomalous.size))
-        thresholds = find_thresholds(normal, anomalous, fpr, fnr)
+        found = kept(asked, ranks, self.budget)
         if self.threshold is None:
-            return Outcome(fpr, fnr, thresholds, asked, rule_between(thresholds, normal, anomalous))
-        return Outcome(fpr, fnr, thresholds, *self._end(asked, self.threshold, thresholds))
+            return between(asked, found, ranks)
+        within: Any = True
+        for one, own in zip(asked, found, strict=True):
+            if own is not None:
+                within = within & is_within(self.threshold, own.key, normal=one.normal)
+        rule, edges = one_threshold(order_key(self.threshold), within), edges_of(asked, found)
+        return Decision(found, *rule, *edges, certified=within)
 
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the budgets of the looks."""
@@ -190,19 +199,16 @@ class Looks(Strategy):
 
     def _end(self, asked: Guarantee, tau: float, thresholds: Thresholds) -> tuple[Guarantee | None, Rule]:
         """Return what is certified at the threshold that was given, and the rule."""
-        return (asked, Rule(tau, tau)) if is_kept(tau, thresholds) else (None, Rule(-inf, inf))
+        alarm, clear = thresholds.alarm_from, thresholds.clear_below
+        within = (alarm is None or is_within(tau, order_key(alarm), normal=True)) and (
+            clear is None or is_within(tau, order_key(clear), normal=False)
+        )
+        return (asked, Rule(tau, tau)) if within else (None, Rule(-inf, inf))
 
 
-def is_kept(tau: float, thresholds: Thresholds) -> bool:
-    """Return whether the errors at one threshold are within their budgets: eq. (42).
+def is_within(tau: float, key: Key, *, normal: bool) -> Any:
+    """Return whether the errors of a class at one threshold are within their budget: eq. (42).
 
-    alarm_from <= tau <= clear_below, as far as either is promised.
-
-    >>> is_kept(0.5, Thresholds(alarm_from=0.4, clear_below=0.6)), is_kept(0.5, Thresholds(0.6, None))
-    (True, False)
+    That is alarm_from <= tau for normal points, and tau <= clear_below for anomalous ones.
     """
-    alarm, clear = thresholds.alarm_from, thresholds.clear_below
-    # by their keys, since two numbers may both be taken for zero
-    return (alarm is None or order_key(alarm) <= order_key(tau)) and (
-        clear is None or order_key(tau) <= order_key(clear)
-    )
+    return key <= order_key(tau) if normal else key >= order_key(tau)

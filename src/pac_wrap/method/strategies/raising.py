@@ -1,7 +1,7 @@
 """One threshold whose ceilings are raised as little as can be proved."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, floor, inf, log, log10
@@ -18,18 +18,26 @@ from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     DIGITS,
+    MINUS,
+    PLUS,
+    REACHED,
+    Asked,
     Budgets,
     Claim,
-    Class,
-    Outcome,
+    Decision,
+    Found,
+    Ranks,
     Strategy,
+    are_separated,
+    at_budgets,
     budget_problems,
     budgets_of,
     end_problems,
+    kept,
     ranks_of,
 )
-from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
-from pac_wrap.ranks.memory import Rank, Ranked
+from pac_wrap.method.thresholds import LARGEST, Thresholds
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.binomial import cdf
 from pac_wrap.tails.bounds import Budget, beta_quantile, error_budget, upper_bound
 
@@ -338,6 +346,7 @@ class Raise(Strategy):
     """
 
     tag: ClassVar[str] = "raise"
+    on_arrays: ClassVar[bool] = False
     choices: ClassVar[str] = "rung"
     unreached: ClassVar[str] = "no ceilings up to the highest allowed can be kept by one threshold"
     highest: float = 0.5
@@ -352,42 +361,44 @@ class Raise(Strategy):
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return the number of rungs."""
-        return max(1, len(staircase(asked, sizes, self.highest).rungs))
+        return max(1, len(staircase(asked.promises, sizes, self.highest).rungs))
 
-    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield the ranks of some rungs, the first one first, and of what was asked for."""
-        stair = staircase(asked, sizes, self.highest)
+        stair = self._stair(asked, n)
         yield from stair.ranks(stair.spread(0, len(stair.rungs)))
-        yield from ranks_of(budgets_of(asked, sizes), sizes)
+        yield from ranks_of(asked, n)
 
-    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return the first rung whose threshold both budgets allow: eq. (27)."""
-        sizes = normal.size, anomalous.size
-        stair = staircase(asked, sizes, self.highest)
+        stair = self._stair(asked, ranks.n)
+        whole = tuple(own for own in kept(asked, ranks) if own is not None)
 
-        def thresholds(budgets: Budgets) -> Thresholds:
-            return find_thresholds(normal, anomalous, *budgets)
+        def tried(number: int) -> tuple[Found, ...]:
+            return at_budgets(asked, ranks, stair.at(number))
 
         # thresholds and budgets are monotone in the rung: the first success can be bisected
         number, end = 0, len(stair.rungs)
         while number < end:
-            tried = stair.spread(number, end)
-            if isinstance(normal, Ranked):
-                normal.prefetch(stair.ranks(tried))
-            place = bisect_left(tried, True, key=lambda at: thresholds(stair.at(at)).separated)
-            number = tried[place - 1] + 1 if place else number
-            end = tried[place] if place < len(tried) else end
-        whole = budgets_of(asked, sizes)
-        budgets = stair.at(min(number, len(stair.rungs) - 1)) if stair.rungs else whole
-        found = thresholds(budgets)
-        certified = _certified(asked, budgets) if number < len(stair.rungs) else None
-        rule = stair.rule(found, certified)
-        return Outcome(*budgets, found, certified, rule, thresholds(whole).separated)
+            some = stair.spread(number, end)
+            ranks.prefetch(stair.ranks(some))
+            place = bisect_left(some, True, key=lambda at: _separated(tried(at)))
+            number = some[place - 1] + 1 if place else number
+            end = some[place] if place < len(some) else end
+        reached = number < len(stair.rungs)
+        found = tried(min(number, len(stair.rungs) - 1)) if stair.rungs else whole
+        tau = min(found[0 if stair.normal_pays else 1].key, REACHED)
+        low, high = (tau, tau) if reached else (MINUS, PLUS)
+        return Decision(found, low, high, found[0].key, found[1].key, reached, _separated(whole))
+
+    def _stair(self, asked: Sequence[Asked], n: Sequence[int]) -> "Staircase":
+        promises = tuple(one.promise for one in asked if one.promise is not None)
+        return staircase(promises, (n[0], n[1]), self.highest)
 
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the rung that was reached."""
         found = claim.found
-        stair = staircase(claim.asked, claim.sizes, self.highest)
+        stair = staircase(claim.asked.promises, claim.sizes, self.highest)
         budgets = budgets_of(claim.asked, claim.sizes)
         reached = found.certified is not None
         if stair.rungs:
@@ -420,7 +431,7 @@ class Raise(Strategy):
 
     def explanation(self, claim: Claim) -> Iterator[str]:
         """Yield which class paid, and what abstaining only where needed would have kept."""
-        stair = staircase(claim.asked, claim.sizes, self.highest)
+        stair = staircase(claim.asked.promises, claim.sizes, self.highest)
         if not stair.rungs:
             yield f"Strategy raise: too few labels for any ceiling up to {rounded_up(self.highest)}."
             return
@@ -468,9 +479,12 @@ class Staircase(NamedTuple):
 
     def ranks(self, numbers: range) -> Iterator[Rank]:
         """Yield the ranks that decide whether some rungs are reached."""
-        sizes = (self.ladder.n, self.others) if self.normal_pays else (self.others, self.ladder.n)
         for number in numbers:
-            yield from ranks_of(self.at(number), sizes)
+            normal, anomalous = self.at(number)
+            if normal.errors is not None:
+                yield Rank(0, normal.n - normal.errors)
+            if anomalous.errors is not None:
+                yield Rank(1, anomalous.errors + 1)
 
     def rule(self, thresholds: Thresholds, certified: Guarantee | None) -> Rule:
         """Return the rule with the threshold of the class that pays: eq. (27)."""
@@ -482,7 +496,7 @@ class Staircase(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def staircase(asked: Guarantee, sizes: tuple[int, int], highest: float) -> Staircase:
+def staircase(asked: tuple[Promise, ...], sizes: tuple[int, int], highest: float) -> Staircase:
     """Return the staircase of a request: the larger class pays, and the normal one if both are equal."""
     if max(sizes) > _MOST:
         raise InputError(
@@ -490,7 +504,7 @@ def staircase(asked: Guarantee, sizes: tuple[int, int], highest: float) -> Stair
             ' "hold_fpr" take any number'
         )
     normal_pays = sizes[0] >= sizes[1]
-    payer, other = asked.promises if normal_pays else asked.promises[::-1]
+    payer, other = asked if normal_pays else asked[::-1]
     n, others = sizes if normal_pays else sizes[::-1]
     # both ceilings rise by the same factor, and neither beyond the highest; it is those at calibration that
     # rise, eq. (70)
@@ -503,6 +517,10 @@ def staircase(asked: Guarantee, sizes: tuple[int, int], highest: float) -> Stair
     enough = least <= max(tops[1], second)
     rungs = range(ladder.first, ladder.last + 1) if enough else range(0)
     return Staircase(normal_pays, ladder, rungs, other, others, least)
+
+
+def _separated(found: tuple[Found, ...]) -> bool:
+    return bool(are_separated(found[0].key, found[1].key))
 
 
 def _certified(asked: Guarantee, budgets: Budgets) -> Guarantee:
