@@ -15,8 +15,7 @@ from pac_wrap.base.text import visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
-from pac_wrap.method.robust.radius import before_shift
-from pac_wrap.method.robust.shift_and_noise import SHIFTS, Distance
+from pac_wrap.method.robust.shift_and_noise import SHIFTS, Distance, before_shift
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence

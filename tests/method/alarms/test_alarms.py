@@ -318,6 +318,14 @@ def test_no_more_are_missed_than_are_not_caught() -> None:
     assert late.workload(0.5, 1000).missed.high == pytest.approx(500 * 0.07)
     assert one.workload((0.012345, 0.02)).prevalence == (0.012345, 0.02)
     assert "at a prevalence of 0.01234 to 0.02, on average" in str(one.workload((0.012345, 0.02)))
+    assert str(calibrate(range(1000), range(900, 1900)).workload(0.01)).splitlines() == [
+        "per 1,000 points at a prevalence of 0.01, on average and with confidence 0.8:",
+        "alarms     9.23 to 59.5",
+        "right      9.23 to 10",
+        "false      at most 49.5",
+        "missed     at most 0.5",
+        "undecided  at most 76.1",
+    ]
 
 
 def test_alarms_that_may_all_be_false_have_no_worth() -> None:

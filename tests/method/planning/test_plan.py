@@ -110,6 +110,8 @@ def test_a_plan_is_what_the_command_computes() -> None:
     assert "140 at hand tolerate 2 errors" in str(found)
     assert "none at hand" in str(plan(normal=0))
     assert len(str(plan()).splitlines()) == 2
+    shared = [plan(Guarantee(confidence=0.95), normal=n).needed[1].labels[0] for n in (None, 100, 126)]
+    assert shared == [72, 61, 59]
 
 
 def test_a_plan_with_a_pilot_forecasts() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap import KL, ChiSquared, DensityRatio, Guarantee, InputError, TotalVariation
+from pac_wrap import KL, ChiSquared, DensityRatio, Guarantee, InputError, TotalVariation, calibrate
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, Shift
 from pac_wrap.tails import min_samples
 from support.strategies import refusal
@@ -202,6 +202,15 @@ def test_what_is_no_shift_is_refused(shift: object) -> None:
     assert "shift must be one of TotalVariation, DensityRatio, KL, ChiSquared" in refusal(
         Guarantee, shift=shift
     )
+
+
+def test_a_radius_is_said_in_words() -> None:
+    words = (
+        "total variation up to 0.05, or a density ratio up to 2, or a Kullback-Leibler divergence"
+        " up to 0.02065, or a chi-squared divergence up to 0.05263"
+    )
+    found = calibrate(range(100), range(200, 300)).radius(0.1)
+    assert str(found) == f"FPR <= 0.1: {words}\nFNR <= 0.1: {words}"
 
 
 def test_a_pair_is_for_normal_and_anomalous_and_a_side_without_a_promise_has_no_room() -> None:

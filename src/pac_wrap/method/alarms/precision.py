@@ -36,17 +36,12 @@ Prevalence = float | tuple[float, float]
 class Bounds:
     """Bounds of a rate or a number, and the confidence with which they hold.
 
-    Parameters
+    Attributes
     ----------
     low, high : float
         It is at least the first and at most the second.
     confidence : float
-        How surely it does.
-
-    Examples
-    --------
-    >>> print(Bounds(0.71234, 1.0, 0.85))
-    at least 0.712, with confidence 0.85
+        How surely it is.
     """
 
     low: float
@@ -64,7 +59,7 @@ class Bounds:
 class Workload:
     """What so many points bring on average, with bounds that all hold together with one confidence.
 
-    Parameters
+    Attributes
     ----------
     per : int
         How many points.
@@ -75,17 +70,6 @@ class Workload:
         and abstained on.
     confidence : float
         1 minus all deltas that were used, added up.
-
-    Examples
-    --------
-    >>> from pac_wrap import calibrate
-    >>> print(calibrate(range(1000), range(900, 1900)).workload(0.01))
-    per 1,000 points at a prevalence of 0.01, on average and with confidence 0.8:
-    alarms     9.23 to 59.5
-    right      9.23 to 10
-    false      at most 49.5
-    missed     at most 0.5
-    undecided  at most 76.1
     """
 
     per: int
@@ -262,11 +246,6 @@ class AlarmBounds:
         Bounds
             The least precision, with the confidence of eq. (121).
 
-        Raises
-        ------
-        InputError
-            If the prevalence is no share, or nothing is certified that bounds the precision.
-
         Examples
         --------
         >>> from pac_wrap import calibrate
@@ -302,11 +281,6 @@ class AlarmBounds:
         Bounds
             The least precision; 0 if all alarms may be false.
 
-        Raises
-        ------
-        InputError
-            If scores are no numbers, or no ceiling of the FPR is certified.
-
         Examples
         --------
         >>> from pac_wrap import Guarantee, calibrate
@@ -337,11 +311,6 @@ class AlarmBounds:
         -------
         Bounds
             From 0 where no ceiling of the FPR is certified, to 1 where none of the FNR is.
-
-        Raises
-        ------
-        InputError
-            If scores are no numbers, or nothing is certified.
 
         Examples
         --------
@@ -385,11 +354,6 @@ class AlarmBounds:
         -------
         Workload
             Bounds of the expected numbers, all of which hold together.
-
-        Raises
-        ------
-        InputError
-            If a number makes no sense, or nothing is certified that bounds the work.
 
         Examples
         --------

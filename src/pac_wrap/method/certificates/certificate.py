@@ -28,7 +28,7 @@ from pac_wrap.method.certificates.shown import Shown
 from pac_wrap.method.clause import Clause, Written, asked_by, binding, confidence_of_kinds, points_of
 from pac_wrap.method.metrics import Measured, Tally, measured_kinds, tally
 from pac_wrap.method.promise import LABELS, Guarantee, Label, Population, Promise, check_kind
-from pac_wrap.method.robust.radius import Robust
+from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling, are_independent

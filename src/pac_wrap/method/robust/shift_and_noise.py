@@ -4,15 +4,20 @@ Everything is computed with 70 digits and rounded against the promise.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from math import nextafter
-from typing import ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self, cast
 
 from pac_wrap.base.arguments import as_float, check_rate
-from pac_wrap.base.floats import rounded_down
+from pac_wrap.base.floats import rounded_down, rounded_up
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
+
+if TYPE_CHECKING:
+    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.promise import Promise
 
 # a double has up to 60 of them next to a ceiling that anybody asks for
 _DIGITS: Final = 70
@@ -95,8 +100,7 @@ class Distance(Room):
 class TotalVariation(Distance):
     """Room for a shift within a total variation distance: no event's probability rises by more than this.
 
-    A ceiling e needs e - distance at calibration: eq. (71). As if a share of up to `distance` of the future
-    points were replaced by whatever an adversary likes.
+    A ceiling e needs e - distance at calibration: eq. (71).
 
     Parameters
     ----------
@@ -335,11 +339,9 @@ class LabelNoise(Room):
         return (_ONE - q) * min(_ONE, rate / (_ONE - h)) + q
 
     def counted(self, rate: float) -> float:
-        """Return what a true rate may look like among points whose labels are as wrong: eq. (76).
+        """Return the largest share of errors that a true rate may show among labels as wrong: eq. (76).
 
-        The share of wrong labels under a label changes with the prevalence, eq. (119): where anomalies are
-        more frequent than at calibration, more of the points that are labelled normal are anomalies, though
-        the labeller errs as before. Then a rate may look worse than this and still be kept.
+        Where the prevalence changes, so does the share of wrong labels: eq. (119).
 
         Parameters
         ----------
@@ -349,12 +351,7 @@ class LabelNoise(Room):
         Returns
         -------
         float
-            The largest share of errors among points labelled so; 1 at most.
-
-        Examples
-        --------
-        >>> round(LabelNoise(0.05).counted(0.05), 6)
-        0.0975
+            The share, 1 at most.
         """
         with localcontext(Context(prec=_DIGITS)):
             h, q = Decimal(self.contamination), Decimal(self.lost)
@@ -380,3 +377,72 @@ def _positive(name: str, given: float, above: float = 0.0) -> float:
             " shift out for none"
         )
     return number
+
+
+@dataclass(frozen=True, slots=True)
+class Radius:
+    """How far each class may shift until its rate may exceed a ceiling, by any one distance: eq. (77).
+
+    Attributes
+    ----------
+    ceiling : float
+        The ceiling.
+    fpr, fnr : tuple of TotalVariation, DensityRatio, KL and ChiSquared
+        The farthest shift of the normal, and of the anomalous points; empty where none is allowed.
+    """
+
+    ceiling: float
+    fpr: tuple[Shift, ...]
+    fnr: tuple[Shift, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{name} <= {rounded_up(self.ceiling)}:"
+            f" {', or '.join(map(str, found)) or 'not promised after any shift'}"
+            for name, found in (("FPR", self.fpr), ("FNR", self.fnr))
+        )
+
+
+def before_shift(one: "Certificate") -> Iterator[tuple["Promise", float]]:
+    """Yield each promise that enough labels support, and the rate that its class keeps before any shift."""
+    for clause in (one.fpr, one.fnr):
+        promise, budget = clause.certified, clause.budget
+        if promise is not None and budget is not None and budget.errors is not None:
+            noise = promise.label_noise
+            yield promise, budget.rate if noise is None else noise.after(budget.rate)
+
+
+class Robust:
+    """How much shift a certificate bears; a part of `Certificate`."""
+
+    __slots__ = ()
+
+    def radius(self, ceiling: float) -> Radius:
+        """Return how far the points of each class may shift before a looser ceiling breaks.
+
+        Parameters
+        ----------
+        ceiling : float
+            The ceiling that is still to be kept, between 0 and 1.
+
+        Returns
+        -------
+        Radius
+            The farthest shift by each of four distances, for the FPR and for the FNR.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> calibrate(range(100), range(200, 300)).radius(0.1).fpr[1]
+        DensityRatio(ratio=2.0)
+        """
+        limit, one = check_rate("ceiling", ceiling), cast("Certificate", self)
+        if one.fpr.certified is None and one.fnr.certified is None:
+            raise InputError(
+                "nothing is certified, so there is nothing to keep; certificate.diagnosis says why"
+            )
+        found: dict[str, tuple[Shift, ...]] = {}
+        for promise, rate in before_shift(one):
+            shifts = (kind.between(rate, limit) for kind in SHIFTS)
+            found[promise.name] = tuple(one for one in shifts if one is not None)
+        return Radius(limit, found.get("FPR", ()), found.get("FNR", ()))

@@ -29,12 +29,10 @@ _BITS: Final = 53
 class Weighting:
     """How calibration points were drawn by their weights, each with probability weight / bound: eq. (78).
 
-    Parameters
+    Attributes
     ----------
-    bound : float
-        What no weight exceeds, in the sample or elsewhere.
-    seed : int
-        The seed of the draw.
+    bound, seed : float and int
+        The number that no weight exceeds, in the sample or elsewhere, and the seed of the draw.
     normal, anomalous : int or None
         How many points there were before the draw; None where the class was not weighted.
     intervals : bool
@@ -44,11 +42,6 @@ class Weighting:
         Digests of all points of both classes before the draw.
     chosen : bool
         Whether the user gave the seed, which must not have been tried before; else the system drew it.
-
-    Examples
-    --------
-    >>> print(Weighting(2.0, 7, 1000, None, chosen=False))
-    normal points drawn from 1,000 by weights up to 2, seed 7 drawn by the system
     """
 
     bound: float
