@@ -80,16 +80,7 @@ class CertificateError(PACWrapError, ValueError):
 
 
 class OutputError(PACWrapError, OSError):
-    """A file could not be written; nothing was left behind, and an older file is as it was.
-
-    Examples
-    --------
-    >>> from pac_wrap import calibrate
-    >>> calibrate(range(100), range(100, 200)).save("no/such/folder/c.json")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.OutputError: cannot write no/such/folder/c.json: ...; nothing was written
-    """
+    """A file could not be written; nothing was left behind, and an older file is as it was."""
 
 
 class DataError(PACWrapError, OSError):

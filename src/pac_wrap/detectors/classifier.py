@@ -12,14 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from pac_wrap.base.arguments import Scores, as_array, check_rate
-from pac_wrap.detectors.safety import (
-    TrainingRows,
-    Witness,
-    check_batches,
-    check_tolerance,
-    repeated_rows,
-    warn_of_training_rows,
-)
+from pac_wrap.detectors import safety
 from pac_wrap.detectors.scores import (
     UnfittedError,
     aligned,
@@ -46,21 +39,12 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     classifier : scikit-learn classifier
         What has `decision_function` or `predict_proba`, with a column for each class. A FrozenEstimator is
         taken as it is, and `fit` only calibrates.
-    max_error : float or mapping of classes to float
-        The ceiling of each class; see `calibrate_classes`.
-    delta : float, optional
-        The chance, for each class, that its ceiling does not hold; 0.05.
-    confidence : float, optional
-        Instead of delta: how surely all ceilings hold together.
-    severities : sequence, optional
-        The classes from the most severe to the mildest; every row is then given one class, and the ceilings
-        are for taking a class for a milder one.
+    max_error, delta, confidence, severities : optional
+        The ceiling of each class and how surely it holds, as in `calibrate_classes`.
     calibration_size : float
         The share of each class that `fit` sets aside to calibrate.
-    score_tolerance : float or None
-        How far two scores of a row may lie apart; see `PACWrap`.
-    random_state : int, RandomState or None
-        Fixes the split. The classifier has its own.
+    score_tolerance, random_state : optional
+        As in `PACWrap`.
 
     Attributes
     ----------
@@ -85,8 +69,8 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     array([ 0,  1, -2])
     """
 
-    _witness: Witness | None = None
-    _training_rows: TrainingRows | None = None
+    _witness: safety.Witness | None = None
+    _training_rows: safety.TrainingRows | None = None
 
     def __init__(
         self,
@@ -140,7 +124,9 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         except ValueError as error:
             raise InputError(f"the classifier cannot be trained on these rows: {error}") from error
         check_chosen(classifier)
-        return self._calibrate(classifier, take_rows(X, left), y[left], TrainingRows.of(rows), divided=True)
+        return self._calibrate(
+            classifier, take_rows(X, left), y[left], safety.TrainingRows.of(rows), divided=True
+        )
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
         """Keep the trained classifier and certify it on labelled rows it has not been trained on.
@@ -165,8 +151,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the classifier takes them.
+        X : array-like of rows
 
         Returns
         -------
@@ -184,17 +169,15 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         return score.matrix
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the class of each row by its place in `classes_`.
+        """Return the place in `classes_` of each row's class; -1 where several are left, -2 where none is.
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the classifier takes them.
+        X : array-like of rows
 
         Returns
         -------
         ndarray of int
-            The place in `classes_`; -1 where several classes are left, -2 where none is.
         """
         scores = self.decision_function(X)
         return self.certificate_.verdicts(scores)
@@ -204,8 +187,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the classifier takes them.
+        X : array-like of rows
 
         Returns
         -------
@@ -220,7 +202,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X, y : array-like
-            The rows, as the classifier takes them, and their classes.
+            As for `fit`.
 
         Returns
         -------
@@ -243,7 +225,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             raise InputError(
                 "PACClassifier requires y to be passed, but the target y is None; it is its labels"
             )
-        check_tolerance(self.score_tolerance)
+        safety.check_tolerance(self.score_tolerance)
         X, y = aligned(collected(X), y)
         try:
             classes = as_array(y, "y")
@@ -259,17 +241,23 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             check_features(self, X, reset=reset)
 
     def _calibrate(
-        self, classifier: Any, X: Any, y: NDArray[Any], rows: TrainingRows | None, *, divided: bool = False
+        self,
+        classifier: Any,
+        X: Any,
+        y: NDArray[Any],
+        rows: safety.TrainingRows | None,
+        *,
+        divided: bool = False,
     ) -> Self:
         check_is_fitted(classifier)
         classes = np.asarray(classifier.classes_)
         score = _Projected(classifier)
         projected, scores = score(X), score.matrix
-        witness, notes = check_batches(classifier, score, X, projected, self.score_tolerance)
+        witness, notes = safety.check_batches(classifier, score, X, projected, self.score_tolerance)
         if divided and rows is not None:
-            notes += repeated_rows(rows, X)
+            notes += safety.repeated_rows(rows, X)
         else:
-            warn_of_training_rows(rows, classifier, X, scores[:, 0])
+            safety.warn_of_training_rows(rows, classifier, X, scores[:, 0])
         self.certificate_ = calibrate_classes(
             scores,
             y,

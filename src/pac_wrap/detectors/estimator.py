@@ -16,16 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned, check_choice, check_same_length
 from pac_wrap.base.text import listed, quoted
-from pac_wrap.detectors.safety import (
-    TrainingRows,
-    Witness,
-    check_batches,
-    check_callers,
-    check_metric,
-    check_tolerance,
-    repeated_rows,
-    warn_of_training_rows,
-)
+from pac_wrap.detectors import safety, training
 from pac_wrap.detectors.scores import (
     Indices,
     Polarity,
@@ -41,16 +32,6 @@ from pac_wrap.detectors.scores import (
     take_rows,
     takes_by_name,
     trainable,
-)
-from pac_wrap.detectors.training import (
-    Share,
-    TrainOn,
-    as_subjects,
-    check_share,
-    passed_on,
-    several_rows,
-    train,
-    with_scoring,
 )
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.alarms.precision import Prevalence
@@ -109,9 +90,8 @@ _UNLABELLED: Final = (
 class PACWrap(MetaEstimatorMixin, BaseEstimator):
     """Verdicts whose error rates are certified, around any anomaly detector.
 
-    `predict` gives 1 (anomaly), 0 (normal) or -1 (abstains). With the chosen confidence, the
-    rate of future normal points that are called anomalies is at most `max_fpr`, and that of future anomalies
-    that are called normal at most `max_fnr`.
+    `predict` gives 1 (anomaly), 0 (normal) or -1 (abstains). With the chosen confidence, the rate of future
+    normal points called anomalies is at most `max_fpr`, and of anomalies called normal at most `max_fnr`.
 
     Parameters
     ----------
@@ -168,8 +148,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
     # a Certificate, or a GroupCertificate if there were groups
     certificate_: Any
     _group_column: str | None = None
-    _witness: Witness | None = None
-    _training_rows: TrainingRows | None = None
+    _witness: safety.Witness | None = None
+    _training_rows: safety.TrainingRows | None = None
     # scores, marks of anomalies and groups
     _calibrated_with: tuple[Scores, NDArray[np.bool_], Any]
 
@@ -185,8 +165,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         shift: Any = None,
         label_noise: Any = None,
         overlap: str | Overlap = "abstain",
-        train_on: TrainOn = "auto",
-        calibration_size: Share = "auto",
+        train_on: training.TrainOn = "auto",
+        calibration_size: training.Share = "auto",
         anomaly_label: object = 1,
         polarity: Polarity = "auto",
         score_tolerance: float | None = 1e-5,
@@ -262,25 +242,14 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         with all_or_nothing(self):
             X, anomalous, members, members_of, notes = self._given(X, y, subjects, groups)
             guarantee = self._request().guarantee
-            check_callers(guarantee, *np.bincount(anomalous, minlength=2))
+            safety.check_callers(guarantee, *np.bincount(anomalous, minlength=2))
             self._check_features(X, None if trainable(self.detector) else self.detector, reset=True)
             self._training_rows = None
-            routed = passed_on(self, self.detector, fit_params)
+            routed = training.passed_on(self, self.detector, fit_params)
             if not trainable(self.detector):
                 return self._calibrate(self.detector, X, anomalous, members, members_of, notes)
-            detector, (trained, rows) = train(
-                self.detector,
-                X,
-                anomalous,
-                guarantee,
-                train_on=self.train_on,
-                share=self.calibration_size,
-                random_state=self.random_state,
-                subjects=members,
-                polarity=self.polarity,
-                fit_params=routed,
-            )
-            self._training_rows = TrainingRows.of(take_rows(X, trained))
+            detector, (trained, rows) = training.train(self, X, anomalous, guarantee, members, routed)
+            self._training_rows = safety.TrainingRows.of(take_rows(X, trained))
             self._trained_from = self.detector
             self._trained_on = tuple(np.bincount(anomalous[trained], minlength=2).tolist())
             members = None if members is None else members[rows]
@@ -324,24 +293,22 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         router = MetadataRouter(owner=self).add_self_request(self)
         if trainable(self.detector):
             mapping = MethodMapping().add(caller="fit", callee="fit")
-            router.add(detector=with_scoring(self.detector, self.polarity), method_mapping=mapping)
+            router.add(detector=training.with_scoring(self.detector, self.polarity), method_mapping=mapping)
         return router
 
     def predict(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.int8]:
-        """Return the verdict on each row.
+        """Return the verdict on each row: 1 (anomaly), 0 (normal) or -1 (abstains).
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the detector takes them.
+        X : array-like of rows
         groups : array-like, optional
             The group of each row, if it was calibrated by group and X has no column of them.
 
         Returns
         -------
         ndarray of int8
-            1 (anomaly), 0 (normal) or -1 (abstains) for each row. A row that the detector scores with NaN
-            is abstained on, with a `MissingScoreWarning`.
+            A row that the detector scores with NaN is abstained on, with a `MissingScoreWarning`.
 
         Raises
         ------
@@ -352,11 +319,11 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         """
         scored = self._scored(X, groups)
         verdicts: NDArray[np.int8] = self.certificate_.verdicts(*scored)
-        check_metric(int(np.count_nonzero(verdicts < 0)), verdicts.size, self.anomaly_label)
+        safety.check_metric(int(np.count_nonzero(verdicts < 0)), verdicts.size, self.anomaly_label)
         return verdicts
 
     def predict_set(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.bool_]:
-        """Return the labels that are still possible for each row.
+        """Return whether label 0 (normal), and whether label 1 (anomalous), is possible for each row.
 
         Parameters
         ----------
@@ -366,7 +333,6 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of bool, shape (n, 2)
-            Is label 0 (normal), is label 1 (anomalous) still possible?
         """
         scored = self._scored(X, groups)
         sets: NDArray[np.bool_] = self.certificate_.prediction_sets(*scored)
@@ -377,13 +343,12 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the detector takes them.
+        X : array-like of rows
 
         Returns
         -------
         ndarray of float
-            One score per row, NaN where the detector gives none.
+            NaN where the detector gives none.
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError(
@@ -393,7 +358,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         if self._group_column is not None and self._group_column in getattr(X, "columns", ()):
             X, _ = divided(X, self._group_column)
         self._check_features(X, self.detector_)
-        check_metric(0, 0, self.anomaly_label)
+        safety.check_metric(0, 0, self.anomaly_label)
         score = partial(self._scores, self.detector_, missing=True)
         return score(X) if self._witness is None else self._witness.scores_of(X, self.detector_, score)
 
@@ -402,8 +367,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
-            The rows, as the detector takes them.
+        X : array-like of rows
 
         Returns
         -------
@@ -417,7 +381,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X, y, groups : array-like
-            The rows, their labels, and their groups as for `predict`.
+            As for `predict`, with labels.
 
         Returns
         -------
@@ -465,7 +429,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             rows, found = self._with_groups(X, groups)
             anomalous, scores = as_class_mask(y, self.anomaly_label), self.decision_function(X)
             self._refuse_calibrating(scores, anomalous)
-            warn_of_training_rows(self._training_rows, self.detector_, rows, scores, held_out=True)
+            safety.warn_of_training_rows(self._training_rows, self.detector_, rows, scores, held_out=True)
             if by_group:
                 measured = self.certificate_.evaluate(scores, anomalous, found)
             else:
@@ -533,15 +497,13 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         return aligned(X, y)
 
     def _check_features(self, X: Any, trained: Any = None, *, reset: bool = False) -> None:
-        """Compare the features with those that were seen before, or with `reset` keep their number and names.
-
-        Not all detectors compare names, and no function does. One that takes columns by name judges them
-        itself, in whatever order they come. What is not a table has no features.
-        """
+        """Compare the features with those that were seen before, or with `reset` remember them."""
         if len(getattr(X, "shape", (0, 0))) < 2:
-            return
+            return  # what is not a table has no features
         if reset:
             self.__dict__.pop("feature_names_in_", None)
+        # not all detectors compare names, and no function does; one that takes columns by name judges them
+        # itself, in whatever order they come
         seen = getattr(trained, "feature_names_in_", getattr(self, "feature_names_in_", None))
         if seen is not None and not takes_by_name(trained):
             check_names(list(seen), X)
@@ -565,8 +527,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         GroupRequest(self._request(), self.together, self.pool)
         check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
         check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
-        check_share(self.calibration_size)
-        check_tolerance(self.score_tolerance)
+        training.check_share(self.calibration_size)
+        safety.check_tolerance(self.score_tolerance)
 
     def _labelled(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[np.bool_]]:
         """Return the rows, and which are anomalous: none if there are no labels and only the FPR matters."""
@@ -585,7 +547,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         notes = _UNLABELLED if y is None else ()
         X, anomalous = self._labelled(X, y)
         X, members_of = self._with_groups(X, groups, reset=True)
-        members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
+        members = None if subjects is None else training.as_subjects(subjects, X, anomalous.size)
         return X, anomalous, members, members_of, notes
 
     def _request(self) -> Request:
@@ -607,13 +569,16 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         """Certify a detector; `divided` says that the rows were just set apart from its training rows."""
         score = partial(self._scores, detector)
         scores = score(X)
-        witness, sizes = check_batches(detector, score, X, scores, self.score_tolerance)
+        witness, sizes = safety.check_batches(detector, score, X, scores, self.score_tolerance)
         notes += sizes
         if divided and self._training_rows is not None:
-            notes += repeated_rows(self._training_rows, X)
+            notes += safety.repeated_rows(self._training_rows, X)
         else:
-            warn_of_training_rows(self._training_rows, detector, X, scores)
-        request, text = self._request(), None if subjects is None else several_rows(anomalous, subjects)
+            safety.warn_of_training_rows(self._training_rows, detector, X, scores)
+        request, text = (
+            self._request(),
+            None if subjects is None else training.several_rows(anomalous, subjects),
+        )
         if text:
             request = request.fixed
         certificate: Certificate | GroupCertificate

@@ -20,22 +20,14 @@ _ASSUMES: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatedWeights:
-    """Weights that a classifier estimated, and what a promise that uses them assumes.
+    """Weights of calibration points that a classifier estimated, and what a promise that uses them assumes.
 
-    Parameters
+    Attributes
     ----------
     weights : ndarray of float
         One for each calibration point, 0 to bound.
-    bound : float
-        Where they were clipped.
-    clipped : int
-        How many were.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> print(EstimatedWeights(np.array([0.5, 2.0]), 2.0, 1).clipped)
-    1
+    bound, clipped : float and int
+        Where they were clipped, and how many were.
     """
 
     weights: NDArray[np.float64]
@@ -56,8 +48,7 @@ def estimate_weights(
     """Return how much more likely each calibration point is among new points, by a classifier.
 
     The classifier learns to tell calibration points from new points; its cross-fitted odds, divided by the
-    odds of the two sample sizes, estimate the density ratio, which is clipped at the bound. No label is
-    needed of the new points.
+    odds of the two sample sizes, estimate the density ratio, which is clipped at the bound.
 
     This is an estimate, and nothing bounds its error. A certificate that uses it is true if the weights are
     right up to a factor, if no point anywhere weighs more than the bound, and if within each class only the
@@ -67,7 +58,7 @@ def estimate_weights(
     Parameters
     ----------
     calibration, new : array-like, shape (points, features)
-        The features of all calibration points, and of new points without labels.
+        All calibration points, and new points without labels.
     bound : float
         Where weights are clipped; pass it to `calibrate` as `weight_bound` too.
     classifier : scikit-learn classifier, optional

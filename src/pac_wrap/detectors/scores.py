@@ -26,16 +26,7 @@ _MODE_LOCK = Lock()
 
 
 class UnfittedError(PACWrapError, NotFittedError):
-    """The detector, or the wrapper, has to be fitted or calibrated first.
-
-    Examples
-    --------
-    >>> from pac_wrap import PACWrap
-    >>> PACWrap(lambda X: X[:, 0]).predict([[1.0]])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    pac_wrap.detectors.scores.UnfittedError: this PACWrap is not calibrated yet; call fit(X, y), or ...
-    """
+    """The detector, or the wrapper, has to be fitted or calibrated first."""
 
 
 def anomaly_scores(
@@ -204,21 +195,17 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
 
 
 def _classifier_scores(classifier: Any, anomaly_label: object) -> Callable[[Any], Any]:
-    # the decision function comes first: probabilities are squashed, and saturated ones lose their order
-    method = _method(classifier, "decision_function", "predict_proba")
+    _method(classifier, "decision_function", "predict_proba")
 
     def scores(X: Any) -> Any:
-        raw = np.asarray(method(X))
+        found = class_scores(classifier, X)
         classes = list(classifier.classes_)
         if len(classes) != 2 or anomaly_label not in classes:
             raise DetectorError(
                 f"{detector_name(classifier)} knows the classes {classes}, but two are needed, one of them"
                 f" the anomaly label {anomaly_label!r}; train it on normal and anomalous points"
             )
-        anomalous = classes.index(anomaly_label)
-        if raw.ndim == 2:
-            return raw[:, anomalous]
-        return raw if anomalous == 1 else -raw
+        return found[:, classes.index(anomaly_label)]
 
     return scores
 
@@ -267,10 +254,7 @@ def detector_name(detector: Any) -> str:
 
 
 def handed_on(detector: Any, *, trained: bool = True) -> Any:
-    """Return what a pipeline, a search or a frozen estimator asks in turn, None for others.
-
-    What is not `trained` may be any estimator with another inside it.
-    """
+    """Return what a pipeline, a search or, before it is `trained`, any estimator asks in turn; else None."""
     if hasattr(detector, "steps"):
         return detector.steps[-1][1]
     if isinstance(detector, FrozenEstimator) or not trained:
@@ -295,6 +279,7 @@ def lineage(detector: Any) -> str | None:
 
 def class_scores(classifier: Any, X: Any) -> Scores:
     """Return a column of scores for each class; of two classes with one score, its negative and itself."""
+    # the decision function comes first: probabilities are squashed, and saturated ones lose their order
     for name in ("decision_function", "predict_proba"):
         if not hasattr(classifier, name):
             continue

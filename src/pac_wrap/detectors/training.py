@@ -175,32 +175,29 @@ def several_rows(anomalous: Mask, subjects: Indices) -> str | None:
 
 
 def train(
-    detector: Any,
+    wrapper: Any,
     X: Any,
     anomalous: Mask,
     guarantee: Guarantee,
-    *,
-    train_on: TrainOn,
-    share: Share,
-    random_state: Any,
     subjects: Indices | None,
-    polarity: Polarity,
     fit_params: dict[str, Any],
 ) -> tuple[Any, tuple[Indices, Indices]]:
-    """Return a copy of the detector, trained on some of the rows, and which train and which are left.
+    """Return a copy of a wrapper's detector, trained on some of the rows, and which train and which are left.
 
     A search over detectors is given labels, and some of the anomalies, to choose by.
     """
+    detector, train_on, random_state = wrapper.detector, wrapper.train_on, wrapper.random_state
     labelled = train_on == "labelled" or (train_on == "auto" and takes_labels(detector))
     only_normal = not labelled and train_on != "unlabelled"
     ranks = _ranks(detector)
     random = check_random_state(random_state)
     keep_anomalies = only_normal and not ranks
+    share = wrapper.calibration_size
     division = divide(anomalous, share, guarantee, random, keep_anomalies=keep_anomalies, subjects=subjects)
     rows, copy = division[0], untrained(detector, None if random_state is None else random)
     known, features = anomalous[rows], take_rows(X, rows)
     if ranks:
-        _prepare(copy, features, known, polarity, only_normal)
+        _prepare(copy, features, known, wrapper.polarity, only_normal)
     params = {name: _of_rows(value, rows, anomalous.size) for name, value in fit_params.items()}
     try:
         with warnings.catch_warnings():

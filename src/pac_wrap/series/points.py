@@ -25,7 +25,7 @@ from pac_wrap.method.rule import Verdict
 from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling, assumed
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series.dependence import Dependence, EffectiveSize, dependence, effective_size, exceedances
-from pac_wrap.series.splits import SeriesSplit, check_random, draw_share
+from pac_wrap.series.splits import SeriesSplit, check_random, drawn
 from pac_wrap.series.windows import Indices, leading_nan, windows
 from pac_wrap.tails.bounds import min_samples
 
@@ -36,20 +36,12 @@ class Points:
 
     Attributes
     ----------
-    scores, labels : ndarray
-        The score of each window, and its label: 1 if any of its steps is anomalous.
-    positions : ndarray of int
-        The step at which each window begins.
-    length, every, reduce
+    scores, labels, positions : ndarray
+        The score of each window, its label (1 if any of its steps is anomalous), and where it begins.
+    length, every, reduce : int, int and str
         The steps of a window, the distance between two starts, and what is taken of a window's scores.
     longest : int
         How many windows the longest series has room for.
-
-    Examples
-    --------
-    >>> points = window_points(np.arange(12.0), [0] * 10 + [1, 0], length=2, every=5)
-    >>> points.scores, points.labels, points.positions
-    (array([ 1.,  6., 11.]), array([0, 0, 1], dtype=int8), array([ 0,  5, 10]))
     """
 
     scores: Scores
@@ -172,21 +164,18 @@ def calibrate_points(
 ) -> Certificate:
     """Return the certificate of the calibration part of some windows (of all, without a split).
 
-    It carries the windows, the split and what the points are worth, and it assumes mixing instead of
-    independence. A `DependenceWarning` says where n overstates the evidence, and what would help: if points
-    of a class are worth less than half of their number, if nothing can be said of them, or if all anomalies
-    belong to one or two events.
+    It assumes mixing instead of independence. A `DependenceWarning` says where n overstates the evidence, and
+    what would help: if points of a class are worth less than half of their number, if nothing can be said of
+    them, or if all anomalies belong to one or two events.
 
     Parameters
     ----------
     points : Points
         What `window_points` returned, or `joined`.
-    guarantee : Guarantee or Request, optional
-        What to promise; see `calibrate`.
+    guarantee, overlap : optional
+        What to promise, and what is done where the classes overlap; see `calibrate`.
     split : SeriesSplit, optional
         Which points calibrate; all of them if None.
-    overlap : str or Strategy, optional
-        What is done where the classes overlap; see `calibrate`.
 
     Returns
     -------
@@ -259,12 +248,6 @@ class Several:
         The number of the series that each point is of.
     warm_up : int
         How many steps at the start of a series had no score and are left out.
-
-    Examples
-    --------
-    >>> found = several_series(["a", "b"], [2, 3], [0.1, 0.9, np.nan, 0.2, 0.3], [0, 1, 0, 0, 0])
-    >>> found.points.scores, found.series, found.warm_up
-    (array([0.1, 0.9, 0.2, 0.3]), array([0, 0, 1, 1]), 1)
     """
 
     names: tuple[str, ...]
@@ -295,10 +278,8 @@ class Several:
                 "a division by whole series needs at least 2 series with an anomaly, one for each part, got"
                 f" {np.count_nonzero(anomalous)} of {len(self.names):,}; divide in blocks of time instead"
             )
-        chosen = np.zeros(len(self.names), dtype=bool)
-        for kind in (anomalous, ~anomalous):
-            chosen[draw_share(np.flatnonzero(kind), share, random)] = True
-        calibrating = chosen[self.series]
+        kinds = np.flatnonzero(anomalous), np.flatnonzero(~anomalous)
+        calibrating = drawn(kinds, share, random)[self.series]
         return SeriesSplit(np.flatnonzero(calibrating), np.flatnonzero(~calibrating), "series")
 
 

@@ -3,7 +3,7 @@
 And how often thresholds break their ceilings on the rest of the same series, over many such divisions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
@@ -44,12 +44,6 @@ class SeriesSplit:
         How many steps lie at least between points of different parts.
     block : int or None
         The steps of a block of time; None for a random division.
-
-    Examples
-    --------
-    >>> split = random_split([0] * 8 + [1] * 4, np.random.default_rng(0), calibration=0.5)
-    >>> split.calibration, split.kind
-    (array([ 2,  3,  4,  6,  9, 10]), 'random')
     """
 
     calibration: Indices
@@ -106,9 +100,7 @@ def random_splitter(labels: ArrayLike, *, calibration: float = 0.2) -> Splitter:
             )
 
     def draw(random: np.random.Generator) -> SeriesSplit:
-        chosen = np.zeros(mask.size, dtype=bool)
-        for points in classes:
-            chosen[draw_share(points, share, random)] = True
+        chosen = drawn(classes, share, random)
         return SeriesSplit(np.flatnonzero(chosen), np.flatnonzero(~chosen), "random")
 
     return draw
@@ -183,17 +175,27 @@ def block_splitter(
     share = check_rate("calibration", calibration)
     block, extent = check_positive("block", block), check_positive("extent", extent)
     gap = check_count("gap", gap)
-    kinds, block_of = _blocks(steps, mask, block)
+    if not mask.any():
+        raise InputError("labels mark no anomaly, so none can calibrate; pass a longer series")
+    number = steps // block
+    block_of = np.cumsum(np.diff(number, prepend=number[0]) > 0, dtype=np.intp)
+    anomalous = np.bincount(block_of, weights=mask) > 0
+    kinds = np.flatnonzero(anomalous), np.flatnonzero(~anomalous)
+    if min(kinds[0].size, kinds[1].size) < 2:
+        raise InputError(
+            f"a split needs at least 2 blocks with an anomaly and 2 without, got {kinds[0].size:,} and"
+            f" {kinds[1].size:,} blocks of {block:,} steps; choose a smaller block"
+        )
     # without a gap the two parts share no step all the same; beyond the series there is nothing to reach
     reach = min(max(gap, 1) + extent - 1, int(steps[-1] - steps[0]) + 1)
 
     def draw(random: np.random.Generator) -> SeriesSplit:
         for _ in range(_DRAWS):
-            chosen = np.zeros(block_of[-1] + 1, dtype=bool)
-            for blocks in kinds:
-                chosen[draw_share(blocks, share, random)] = True
-            calibrating = chosen[block_of]
-            testing = _far_from(calibrating, steps, reach)
+            calibrating = drawn(kinds, share, random)[block_of]
+            # points that begin at least `reach` steps before or after every calibrating one
+            before = np.maximum.accumulate(np.where(calibrating, steps, steps[0] - reach))
+            after = np.minimum.accumulate(np.where(calibrating, steps, steps[-1] + reach)[::-1])[::-1]
+            testing = (steps - before >= reach) & (after - steps >= reach)
             if mask[testing].any() and not mask[testing].all():
                 return SeriesSplit(np.flatnonzero(calibrating), np.flatnonzero(testing), "blocks", gap, block)
         raise InputError(
@@ -210,33 +212,13 @@ def check_random(random: np.random.Generator) -> None:
         raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
 
 
-def _blocks(steps: Indices, mask: NDArray[np.bool_], block: int) -> tuple[tuple[Indices, Indices], Indices]:
-    """Return the blocks with and those without an anomalous point, and the block of each point."""
-    if not mask.any():
-        raise InputError("labels mark no anomaly, so none can calibrate; pass a longer series")
-    number = steps // block
-    block_of = np.cumsum(np.diff(number, prepend=number[0]) > 0, dtype=np.intp)
-    anomalous = np.bincount(block_of, weights=mask) > 0
-    kinds = np.flatnonzero(anomalous), np.flatnonzero(~anomalous)
-    if min(kinds[0].size, kinds[1].size) < 2:
-        raise InputError(
-            f"a split needs at least 2 blocks with an anomaly and 2 without, got {kinds[0].size:,} and"
-            f" {kinds[1].size:,} blocks of {block:,} steps; choose a smaller block"
-        )
-    return kinds, block_of
-
-
-def draw_share(items: Indices, share: float, random: np.random.Generator) -> Indices:
-    """Return the rounded share of the items, drawn at random; at least one is drawn and one is left."""
-    size = min(max(round(share * items.size), 1), items.size - 1)
-    return random.permutation(items)[:size]
-
-
-def _far_from(chosen: NDArray[np.bool_], steps: Indices, reach: int) -> NDArray[np.bool_]:
-    """Return which points begin at least `reach` steps before or after every chosen one."""
-    before = np.maximum.accumulate(np.where(chosen, steps, steps[0] - reach))
-    after = np.minimum.accumulate(np.where(chosen, steps, steps[-1] + reach)[::-1])[::-1]
-    return (steps - before >= reach) & (after - steps >= reach)
+def drawn(kinds: Sequence[Indices], share: float, random: np.random.Generator) -> NDArray[np.bool_]:
+    """Return which of all items are drawn: the rounded share of each kind, but at least one, and not all."""
+    chosen = np.zeros(sum(items.size for items in kinds), dtype=bool)
+    for items in kinds:
+        size = min(max(round(share * items.size), 1), items.size - 1)
+        chosen[random.permutation(items)[:size]] = True
+    return chosen
 
 
 def block_violation(
@@ -255,7 +237,6 @@ def block_violation(
 ) -> ViolationRate:
     """Return what `trials` calibrations do, each on blocks of time drawn as by `block_split`.
 
-    Each takes its thresholds from the calibration part and counts errors on the test part of the division.
     The intervals are about divisions of this one series. A rate counted on a test part varies around the true
     one, so it may exceed the ceiling more often than delta even where points are independent.
 
@@ -265,14 +246,10 @@ def block_violation(
         The score of each point, its label, 0 or 1, and the step at which it begins.
     guarantee : Guarantee
         What every calibration asks for.
-    random : numpy.random.Generator
-        What draws the divisions.
-    trials : int
-        How many of them.
-    calibration, block, gap, extent
+    random, calibration, block, gap, extent
         As for `block_split`.
-    confidence : float
-        That of the intervals.
+    trials, confidence : int and float
+        How many divisions are drawn, and the confidence of the intervals.
 
     Returns
     -------
@@ -348,7 +325,6 @@ def independent_violation(
     Returns
     -------
     ExactViolation
-        The probability for each ceiling; None where there is none.
 
     Examples
     --------
