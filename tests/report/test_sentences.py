@@ -13,7 +13,6 @@ from pac_wrap.report.sentences import (
     Report,
     binding_words,
     notes,
-    plain_of,
     promise,
     range_words,
     ranges,
@@ -69,7 +68,7 @@ def test_each_part_on_its_own_is_surer_than_both_together() -> None:
     few = calibrate(np.arange(90.0), np.arange(1000.0, 1090.0))
     assert few.confidence > 0.95
     for found in (told, Report(few)):
-        both, alone = list(notes(plain_of(found.certificate)))[:2]
+        both, alone = list(notes(found.certificate))[:2]
         numbers = [float(one) for one in re.findall(r"([\d.]+) %", alone)]
         joint = float(re.findall(r"at least ([\d.]+) %", both)[0])
         assert len(numbers) == 2
@@ -78,7 +77,7 @@ def test_each_part_on_its_own_is_surer_than_both_together() -> None:
 
 
 def test_a_held_side_states_the_upper_bound_rounded_up() -> None:
-    certificate = plain_of(report("hold_fnr").certificate)
+    certificate = report("hold_fnr").certificate
     assert certificate.fpr.ceiling is not None
     stated = Decimal(re.findall(r"at most ([\d.]+) %", account_of(report("hold_fnr")).headline)[0]) / 100
     assert 0 <= stated - Decimal(certificate.fpr.ceiling) < Decimal("0.001")

@@ -14,7 +14,7 @@ from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.report.account import account_of
 from pac_wrap.report.explorer import Explorer, explorer_of
 from pac_wrap.report.render import as_json, html, markdown
-from pac_wrap.report.sentences import Origin, Report, plain_of
+from pac_wrap.report.sentences import Origin, Report
 
 HOSTILE = "<script>alert(1)</script>"
 FOREIGN = Origin(
@@ -74,7 +74,7 @@ def to_json(given: Report) -> str:
 
 def explorer_for(given: Report) -> Explorer | None:
     """Return the curve of a report's scores, if it has one."""
-    return explorer_of(plain_of(given.certificate), given.normal, given.anomalous)
+    return explorer_of(given.certificate, given.normal, given.anomalous)
 
 
 @cache

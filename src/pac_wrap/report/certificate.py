@@ -10,11 +10,13 @@ from typing import Any, Final
 import numpy as np
 import scipy
 
+from pac_wrap.base.codec import checksum_of
 from pac_wrap.base.floats import between, rounded_down, rounded_up
 from pac_wrap.base.text import visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
+from pac_wrap.method.promise import LABELS
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, Distance, before_shift
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
@@ -29,12 +31,10 @@ from pac_wrap.report.sentences import (
     Side,
     account_in_short,
     assumed,
-    binding_of,
     binding_words,
     called,
     diagnosis_of,
     notes,
-    plain_of,
     range_words,
     ranges,
     sides_of,
@@ -107,65 +107,73 @@ def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
     drawn = report.certificate, report.normal, report.anomalous
     return replace(
         account_in_short(report),
-        sections=tuple((_of_kinds if report.certificate.by_kind else _of_classes)(report)),
+        sections=tuple(_sections(report)),
         picture=None if report.normal is None else Figure("scores", drawn, alt=alt),
     )
 
 
-def _of_classes(report: Report) -> Iterator[Section]:
-    certificate = plain_of(report.certificate)
+def _sections(report: Report) -> Iterator[Section]:
+    certificate, kinds = report.certificate, report.certificate.by_kind
     verdicts = _verdicts(report)
     yield _scores(report, verdicts)
-    yield Section("What to do next", (Points(tuple(_next_steps(report)), key="next_steps"),), "next")
-    yield _held_out(report)
-    told = tuple(sentence(f"{one.name}: {one.text}" if one.name else one.text) for one in report.in_time)
-    in_time = (Points(told),) if told else ()
-    yield Section(
-        "Series that calibrated, and series that were held out", in_time, "in-time", key="in_time", value=told
-    )
-    yield _practice(report)
-    yield _thresholds(report)
-    heads = ("Score", "Verdict", "Meaning", "Normal points", "Anomalous points")
-    rows = tuple(
-        (*_three(row), *(_share(row[label]) for label in ("normal", "anomalous"))) for row in verdicts
-    )
-    caption = (
-        "What each score means. The shares are counted on the calibration points; they are not promised."
-    )
-    said = tuple(notes(certificate))
-    table = Table(heads, rows, caption, key="verdicts", data=verdicts)
-    yield Section(
-        "Verdicts", (table, *((Points(said),) if said else ())), "verdicts", key="notes", value=said
-    )
-    yield assumptions(_assumed(certificate))
-    yield _shift(certificate)
-    yield _reached(certificate)
-    yield _plan(certificate)
-    yield embedded(certificate.to_json(), "The rule")
-    yield from only(detector=report.detector, source=report.source)
-    yield software(certificate.version, _digests(certificate), _origin(report))
+    if kinds:
+        yield _kinds(report)
+    steps = _kind_steps(certificate) if kinds else _next_steps(report)
+    yield Section("What to do next", (Points(tuple(steps), key="next_steps"),), "next")
+    if not kinds:
+        yield _held_out(report)
+        yield _in_time(report)
+        yield _practice(report)
+        yield _thresholds(report)
+    yield _meant(certificate, verdicts)
+    new_kinds = ("A kind of points that was not there at calibration.",) * kinds
+    yield assumptions(_assumed(certificate), *new_kinds)
+    if kinds:
+        yield from only(measured=None, listing=None)
+    else:
+        yield _shift(certificate)
+        yield _reached(certificate)
+        yield _plan(certificate)
+    text = certificate.to_json()
+    yield embedded(text, "The rule")
+    if not kinds:
+        yield from only(detector=report.detector, source=report.source)
+    yield software(certificate.version, _digests(certificate, text), () if kinds else _origin(report))
 
 
-def _of_kinds(report: Report) -> Iterator[Section]:
-    certificate = report.certificate
-    verdicts = _verdicts(report)
-    yield _scores(report, verdicts)
-    said = tuple(sentence(text) for text in binding_words(certificate))
+def _kinds(report: Report) -> Section:
+    said = tuple(sentence(text) for text in binding_words(report.certificate))
     items: list[Item] = [_kind_table(report), *([Points(said)] if said else [])]
     if report.normal is not None:
         caption = "Each kind beside the whole of the other class, on one scale, with the rule."
         items.append(Figure("multiples", tuple(_multiples(report)), caption))
-    yield Section("What is promised of each kind", tuple(items), "parts", key="said", value=said)
-    yield Section("What to do next", (Points(tuple(_kind_steps(certificate)), key="next_steps"),), "next")
-    caption = "What each score means, whatever the kind of its point."
-    table = Table(
-        ("Score", "Verdict", "Meaning"), tuple(map(_three, verdicts)), caption, key="verdicts", data=verdicts
+    return Section("What is promised of each kind", tuple(items), "parts", key="said", value=said)
+
+
+def _in_time(report: Report) -> Section:
+    told = tuple(sentence(f"{one.name}: {one.text}" if one.name else one.text) for one in report.in_time)
+    heading = "Series that calibrated, and series that were held out"
+    return Section(heading, (Points(told),) if told else (), "in-time", key="in_time", value=told)
+
+
+def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
+    """Return what each score means."""
+    heads: tuple[str, ...] = ("Score", "Verdict", "Meaning")
+    rows = [(row["scores"], row["verdict"], row["meaning"]) for row in verdicts]
+    if certificate.by_kind:
+        caption = "What each score means, whatever the kind of its point."
+        return Section(
+            "Verdicts", (Table(heads, tuple(rows), caption, key="verdicts", data=verdicts),), "verdicts"
+        )
+    heads += ("Normal points", "Anomalous points")
+    counted = [tuple(_share(row[label]) for label in LABELS) for row in verdicts]
+    caption = (
+        "What each score means. The shares are counted on the calibration points; they are not promised."
     )
-    yield Section("Verdicts", (table,), "verdicts")
-    yield assumptions(assumed(certificate), "A kind of points that was not there at calibration.")
-    yield from only(measured=None, listing=None)
-    yield embedded(certificate.to_json(), "The rule")
-    yield software(plain_of(certificate).version, _digests(certificate))
+    both = tuple((*row, *shares) for row, shares in zip(rows, counted, strict=True))
+    table, said = Table(heads, both, caption, key="verdicts", data=verdicts), tuple(notes(certificate))
+    items = (table, Points(said)) if said else (table,)
+    return Section("Verdicts", items, "verdicts", key="notes", value=said)
 
 
 def _scores(report: Report, verdicts: list[dict[str, Any]]) -> Section:
@@ -223,19 +231,21 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
     return Section("Versions and digests", shown, "versions", True, "digests", value)
 
 
-def _digests(certificate: Certificate) -> Pairs:
+def _digests(certificate: Certificate, text: str) -> Pairs:
     kinds, not_taken = certificate.by_kind, "not taken: the database could not compute it"
     return (
         *(
             (f"{one.of.label.capitalize()} {called(one) if kinds else 'scores'}", one.digest or not_taken)
             for one in certificate.clauses
         ),
-        ("Certificate (its checksum)", str(json.loads(certificate.to_json())["checksum"])),
+        ("Certificate (its checksum)", checksum_of(text)),
     )
 
 
 def _assumed(certificate: Certificate) -> tuple[str, ...]:
     """Return what the promise assumes, and how the points were taken: from a series, or by their weights."""
+    if certificate.by_kind:
+        return assumed(certificate)
     sampling = certificate.sampling
     taken = () if sampling is None else (f"the points are {sampling}; {sampling.worth}",)
     room = (f"there is room for this, {text}" for text in certificate.guarantee.room)
@@ -258,7 +268,7 @@ def _origin(report: Report) -> Pairs:
 
 def _verdicts(report: Report) -> list[dict[str, Any]]:
     """Return a record for each verdict; without abstention that one is left out, the others never are."""
-    rule, sizes = report.certificate.rule, report.sizes
+    rule, sizes = report.certificate.rule, report.certificate.sizes
     found, said = ranges(rule), dict(_meanings(report.certificate))
     words = range_words(found)
     given = [
@@ -306,10 +316,6 @@ def _meanings(certificate: Certificate) -> Iterator[tuple[Verdict, str]]:
             yield verdict, f"{said} How many {others} get this verdict is not promised."
 
 
-def _three(row: dict[str, Any]) -> tuple[str, ...]:
-    return row["scores"], row["verdict"], row["meaning"]
-
-
 def _share(counted: dict[str, Any]) -> str:
     return "not counted" if counted["count"] is None else share(counted["count"], counted["n"])
 
@@ -319,7 +325,7 @@ def _held_out(report: Report) -> Section:
     heading, metrics = "Measured on held-out points", report.metrics
     if metrics is None:
         return Section(heading, key="held_out")
-    sides = sides_of(plain_of(report.certificate), metrics)
+    sides = sides_of(report.certificate, metrics)
     rows: list[tuple[str, Rate, float | None, str]] = [
         (f"{one.name}, {one.errors}", one.measured, one.ceiling if one.kept else None, _FINDINGS[one.finding])
         for one in sides
@@ -356,7 +362,7 @@ def _held_out(report: Report) -> Section:
 
 def _practice(report: Report) -> Section:
     """Return what so many future points bring on average: eqs. (48) and (49)."""
-    certificate, shares = plain_of(report.certificate), report.shares
+    certificate, shares = report.certificate, report.shares
     items: tuple[Item, ...] = ()
     numbers: dict[str, Any] = {}
     precise = None
@@ -414,7 +420,7 @@ def _without(certificate: Certificate, anomalous: float, among: str) -> str | No
 
 def _thresholds(report: Report) -> Section:
     """Return other thresholds: those of the certified curve."""
-    found = explorer_of(plain_of(report.certificate), report.normal, report.anomalous)
+    found = explorer_of(report.certificate, report.normal, report.anomalous)
     heading = "Other thresholds"
     if found is None:
         return Section(heading, key="thresholds")
@@ -551,7 +557,7 @@ def _labels(side: Side, lower: float, errors: int = 0) -> int | None:
 
 def _next_steps(report: Report) -> Iterator[str]:
     """Yield what to do next, most urgent first."""
-    certificate = plain_of(report.certificate)
+    certificate = report.certificate
     both = sides_of(certificate, report.metrics)
     for side in both:
         if side.exceeded:
@@ -618,7 +624,7 @@ def _lowest(side: Side) -> float:
 
 def _decide(report: Report) -> Iterator[str]:
     """Yield what helps to decide more points, or to get back what was given up for one threshold."""
-    certificate = plain_of(report.certificate)
+    certificate = report.certificate
     found, sides = ranges(certificate.rule), sides_of(certificate)
     if all(side.ceiling is None for side in sides):
         yield (
@@ -690,7 +696,7 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
 def _kind_table(report: Report) -> Table:
     """Return what is promised of each kind, which one binds, and how many of its points are misjudged."""
     certificate = report.certificate
-    clauses, binding = certificate.clauses, binding_of(certificate)
+    clauses, binding = certificate.clauses, (certificate.fpr, certificate.fnr)
     labels, rows = [one.of.label for one in clauses], []
     for clause in clauses:
         several = labels.count(clause.of.label) > 1
@@ -721,9 +727,10 @@ def _kind_table(report: Report) -> Table:
 
 def _multiples(report: Report) -> Iterator[Drawing]:
     """Yield a small histogram of each kind: those that bind, and else the largest."""
-    rule, binding = report.certificate.rule, binding_of(report.certificate)
+    certificate, rule = report.certificate, report.certificate.rule
+    binding = certificate.fpr, certificate.fnr
     window = Window.around([report.normal, report.anomalous], [rule.normal_below, rule.anomaly_from])
-    drawn = [one for one in report.certificate.clauses if one.of.kind is not None]
+    drawn = [one for one in certificate.clauses if one.of.kind is not None]
     drawn.sort(key=lambda one: (one not in binding, -one.n))
     for one in drawn[:MOST_MULTIPLES]:
         own, of_normal = report.scores[one.of], one.of.label == "normal"
@@ -739,8 +746,8 @@ def _kind_steps(certificate: Certificate) -> Iterator[str]:
         if one.vacuous and one.certified is not None:
             needed = min_samples(one.certified.ceiling, one.certified.delta)
             yield f"Label more {one.of.label} points of {called(one)} (at hand {one.n:,}, needed {needed:,})."
-    for binding in binding_of(certificate):
-        if binding is not None and not binding.vacuous and labels.count(binding.of.label) > 1:
+    for binding in (certificate.fpr, certificate.fnr):
+        if binding.asked is not None and not binding.vacuous and labels.count(binding.of.label) > 1:
             yield (
                 f"For fewer undecided points, label more of {called(binding)}, which sets the threshold for"
                 f" all {binding.of.label} points, or calibrate on fresh points with a higher ceiling for it."

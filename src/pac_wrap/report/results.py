@@ -25,7 +25,7 @@ from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only
 from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
-from pac_wrap.report.sentences import clause_words, made_facts, sides_of
+from pac_wrap.report.sentences import made_facts, sides_of
 from pac_wrap.series.dependence import EffectiveSize
 from pac_wrap.series.points import Several
 from pac_wrap.series.splits import SeriesSplit
@@ -473,7 +473,7 @@ def account_of_classes(certificate: ClassCertificate) -> Account:
     facts = (
         *facts_of("promised", texts or ["nothing: too few labels"]),
         Fact("rule" if certificate.severities is None else "order", rule),
-        *facts_of("classes", [f"{quoted(one.of.kind)}: {clause_words(one)}" for one in certificate.clauses]),
+        *facts_of("classes", [f"{quoted(one.of.kind)}: {one.words}" for one in certificate.clauses]),
         *facts_of("assumes", list(map(str, OF_DRAWS))),
     )
     status = Status("certified", "certified") if found else Status("none", "too few labels", 1)

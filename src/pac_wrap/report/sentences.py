@@ -1,9 +1,8 @@
 """What a certificate says in sentences: its status, its promise, what it rests on, and what is missing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby
 from math import inf, nan
 from typing import Any, Final
 
@@ -20,8 +19,7 @@ from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.clause import Clause
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Metrics, all_exceeded
-from pac_wrap.method.promise import Population
-from pac_wrap.method.request import clauses_of
+from pac_wrap.method.promise import LABELS, Population
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Regime
@@ -51,24 +49,6 @@ MISTAKES: Final = {
     "normal": "future normal points that are called anomalies",
     "anomalous": "future anomalies that are called normal",
 }
-
-
-def binding_of(certificate: Certificate) -> tuple[Clause | None, Clause | None]:
-    """Return the clauses that the rule comes from; None for a class of whose kinds nothing is promised."""
-    low, high = certificate.fpr, certificate.fnr
-    if not certificate.by_kind:
-        return low, high
-    return None if low.asked is None else low, None if high.asked is None else high
-
-
-def plain_of(certificate: Certificate) -> Certificate:
-    """Return the certificate of the two clauses that bind, as if nothing were said of kinds."""
-    if not certificate.by_kind:
-        return certificate
-    claim = certificate.claim
-    points = [(one.n, one.digest) for one in (certificate.fpr, certificate.fnr)]
-    clauses = clauses_of(claim.asked, claim.found, points, claim.crossing)
-    return replace(certificate, guarantee=claim.asked, clauses=clauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,41 +87,37 @@ class Report:
         if self.prevalence is not None:
             object.__setattr__(self, "prevalence", as_interval(self.prevalence))
         if self.normal is not None:
-            clauses = self.certificate.clauses
-            for label, own in groupby(clauses, lambda one: one.of.label):
-                object.__setattr__(self, label, self._checked(label, getattr(self, label), list(own)))
+            for label in LABELS:
+                own = self.certificate.of(label)
+                object.__setattr__(self, label, self._checked(label, getattr(self, label), own))
 
     def _checked(self, label: str, given: ArrayLike | Mapping[str, ArrayLike], own: list[Clause]) -> Scores:
         """Return all scores of a class, if they are those of the certificate, and keep those of its kinds."""
-        kind, named = self.certificate.score_type, isinstance(given, Mapping)
         each: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {None: given}
-        parts = {name: rounded(as_scores(some, label), kind) for name, some in each.items()}
-        whole = np.concatenate([*parts.values(), np.empty(0)]) if named else parts[None]
-        parts.setdefault(None, whole)
+        parts = {
+            kind: rounded(as_scores(some, label), self.certificate.score_type) for kind, some in each.items()
+        }
+        whole = np.concatenate([*parts.values(), np.empty(0)]) if None not in parts else parts[None]
+        parts[None] = whole
         for clause in own:
             scores = parts.get(clause.of.kind)
             if scores is None or scores.size != clause.n or clause.digest not in (None, digest(scores)):
-                of, each_kind = "", ""
-                if self.certificate.by_kind:
-                    of, each_kind = f" of {called(clause)}", " of each kind"
+                of, of_each = (
+                    (f" of {called(clause)}", " of each kind") if self.certificate.by_kind else ("", "")
+                )
                 raise InputError(
                     f"the {label} scores{of} are not those the certificate was made from (their digests"
-                    f" differ); pass the calibration scores{each_kind}"
+                    f" differ); pass the calibration scores{of_each}"
                 )
             self.scores[clause.of] = scores
         return whole
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """How many points of each class calibrated; all kinds together count none of their own."""
-        return self.certificate.sizes
 
     @property
     def shares(self) -> tuple[float, float] | None:
         """The least and the greatest prevalence: that which was stated, or that of the calibration points."""
         if isinstance(self.prevalence, tuple):
             return self.prevalence
-        sizes = self.sizes
+        sizes = self.certificate.sizes
         return (sizes[1] / sum(sizes),) * 2 if all(sizes) else None
 
 
@@ -154,11 +130,12 @@ def account_in_short(result: Certificate | Report) -> Account:
     """Return the account of a certificate without its sections."""
     report = result if isinstance(result, Report) else Report(result)
     certificate, kinds = report.certificate, report.certificate.by_kind
-    known, source = plain_of(certificate).provenance or Provenance(), report.source
+    known, source = certificate.provenance or Provenance(), report.source
+    column, tables = (None, None) if source is None else (source.score, source.tables)
     return Account(
-        title(report.detector, known, None if source is None else source.score) + ", by kind" * kinds,
-        subtitle(known, None if source is None else source.tables),
-        status(report),
+        title(report.detector, known, column) + ", by kind" * kinds,
+        subtitle(known, tables),
+        _status(report),
         promise(certificate),
         tuple(warnings_of(report)),
         facts=tuple(facts(certificate)),
@@ -328,47 +305,45 @@ def rule_words(rule: Rule) -> str:
 
 def facts(certificate: Certificate) -> Iterator[Fact]:
     """Yield the short account of a certificate."""
-    plain, kinds = plain_of(certificate), certificate.by_kind
-    claim, overlap = plain.claim, plain.overlap
+    claim, overlap, kinds = certificate.claim, certificate.overlap, certificate.by_kind
     if kinds:
         yield from facts_of("promised", list(_promises(certificate)))
     else:
-        yield Fact("asked", str(plain.guarantee))
-        yield Fact("promised", _promised(plain))
-        yield from facts_of("room", plain.guarantee.room)
+        yield Fact("asked", str(certificate.guarantee))
+        yield Fact("promised", _promised(certificate))
+        yield from facts_of("room", certificate.guarantee.room)
     yield Fact("rule", rule_words(certificate.rule))
-    if plain.score_type != "float64":
-        yield Fact("", f"which decides as if every score were rounded to {plain.score_type} first")
+    if certificate.score_type != "float64":
+        yield Fact("", f"which decides as if every score were rounded to {certificate.score_type} first")
     yield Fact("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")
-    chosen = overlap.tried(plain.guarantee, claim.sizes) > 1
+    chosen = overlap.tried(claim.asked, claim.sizes) > 1
     if kinds:
-        for label, own in groupby(certificate.clauses, lambda one: one.of.label):
-            yield from facts_of(label, list(_kinds(list(own))))
+        for label in LABELS:
+            yield from facts_of(label, list(_kinds(certificate.of(label))))
         yield from facts_of("binds", list(binding_words(certificate)))
     else:
-        yield from (Fact("", sentence) for sentence in _beyond(plain))
+        yield from (Fact("", sentence) for sentence in _beyond(certificate))
         of = f"confidence of this {overlap.choices} alone" if chosen else "exact confidence"
-        yield from (Fact(clause.of.label, _evidence(clause, of)) for clause in plain.clauses)
-    if plain.sampling is not None:
-        yield from facts_of("series", (str(plain.sampling), plain.sampling.worth))
-    if plain.weighting is not None:
-        yield Fact("weights", str(plain.weighting))
-    if plain.lineage is not None:
-        yield Fact("lineage", str(plain.lineage))
+        yield from (Fact(clause.of.label, _evidence(clause, of)) for clause in certificate.clauses)
+    if certificate.sampling is not None:
+        yield from facts_of("series", (str(certificate.sampling), certificate.sampling.worth))
+    if certificate.weighting is not None:
+        yield Fact("weights", str(certificate.weighting))
+    if certificate.lineage is not None:
+        yield Fact("lineage", str(certificate.lineage))
     if chosen or overlap.single:
         yield Fact("overlap", overlap.summary(claim))
     yield from facts_of("assumes", assumed(certificate))
-    yield from made_facts(plain)
+    yield from made_facts(certificate)
 
 
 def assumed(certificate: Certificate) -> tuple[str, ...]:
     """Return what the promise assumes, and what of the mix of kinds."""
-    texts = tuple(map(str, plain_of(certificate).assumptions))
+    texts = tuple(map(str, certificate.assumptions))
     if not certificate.by_kind:
         return texts
-    mixture, clauses = "all this for each kind by itself: their mix may change", certificate.clauses
-    labels = [one.of.label for one in clauses]
-    if any(one.of.kind is None and labels.count(one.of.label) > 1 for one in clauses):
+    mixture, sides = "all this for each kind by itself: their mix may change", map(certificate.of, LABELS)
+    if any(len(own) > 1 and any(one.of.kind is None for one in own) for own in sides):
         mixture += ", but not for the ceiling of all kinds together"
     return (*texts, mixture)
 
@@ -412,18 +387,7 @@ def _promises(certificate: Certificate) -> Iterator[str]:
 def _kinds(own: list[Clause]) -> Iterator[str]:
     for clause in own:
         alone = clause.of.kind is None and len(own) == 1
-        yield clause_words(clause) if alone else f"{called(clause)}: {clause_words(clause)}"
-
-
-def clause_words(clause: Clause) -> str:
-    """Return what the points of a kind or of a class contributed, with their threshold."""
-    text, budget = f"{clause.n:,} scores", clause.budget
-    if budget is None:
-        return f"{text}, nothing {'asked for' if clause.asked is None else 'certified at this threshold'}"
-    if budget.errors is None:
-        return f"{text}, too few for any error budget: {clause.n + budget.missing:,} are needed"
-    sure = rounded_down(budget.confidence)
-    return f"{text}, error budget {budget.errors:,}, exact confidence {sure}, threshold {clause.threshold!r}"
+        yield clause.words if alone else f"{called(clause)}: {clause.words}"
 
 
 def _evidence(clause: Clause, of: str) -> str:
@@ -496,12 +460,10 @@ def _beyond(certificate: Certificate) -> Iterator[str]:
 
 def binding_words(certificate: Certificate) -> Iterator[str]:
     """Yield which kind sets each threshold, and what more labels of it would buy."""
-    clauses = certificate.clauses
-    for binding, name in zip(binding_of(certificate), ("alarm_from", "clear_below"), strict=True):
-        if binding is None or binding.threshold is None:
-            continue
-        own = [one for one in clauses if one.of.label == binding.of.label]
-        if len(own) == 1:
+    names = ("alarm_from", "clear_below")
+    for label, binding, name in zip(LABELS, (certificate.fpr, certificate.fnr), names, strict=True):
+        own = certificate.of(label)
+        if binding.threshold is None or len(own) == 1:
             continue
         text = f"{binding.of.label} {called(binding)} sets {name} = {binding.threshold!r}"
         if others := [one for one in own if one.of != binding.of and one.threshold is not None]:
@@ -530,34 +492,30 @@ def _bought(clause: Clause) -> str:
     )
 
 
-def status(report: Report) -> Status:
+def _status(report: Report) -> Status:
     """Return whether something is certified, and whether held-out points contradict it."""
     certificate = report.certificate
-    word, words = _status(certificate, report.metrics)
-    return Status(word, words, int(certificate.empty or bool(plain_of(certificate).overstated)))
+    word, words = _status_of(certificate, report.metrics)
+    return Status(word, words, int(certificate.empty or bool(certificate.overstated)))
 
 
-def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
-    plain, clauses, kinds = plain_of(certificate), certificate.clauses, certificate.by_kind
+def _status_of(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
+    clauses, kinds = certificate.clauses, certificate.by_kind
     asked = [(one, one.asked) for one in clauses if one.asked is not None]
     lacking = [one for one in clauses if one.vacuous]
     if all(one.certified is None for one in clauses):
         return "none", "nothing certified"
-    if any(side.exceeded for side in sides_of(plain, metrics)):
+    if any(side.exceeded for side in sides_of(certificate, metrics)):
         return "broken", "certified, but held-out points contradict it"
+    if lacking and not certificate.promises:
+        return "none", "too few labels"
     if lacking:
-        if not certificate.promises:
-            return "none", "too few labels"
         more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
-        few = (
-            f"labels of {called(lacking[0], LONGEST_NAME)}{more}"
-            if kinds
-            else f"{lacking[0].of.label} labels"
-        )
-        return "partly", f"partly certified: too few {few}"
-    if not plain.overlap.proved:
+        of_kind = f"labels of {called(lacking[0], LONGEST_NAME)}{more}"
+        return "partly", f"partly certified: too few {of_kind if kinds else f'{lacking[0].of.label} labels'}"
+    if not certificate.overlap.proved:
         return "broken", "confidence not guaranteed"
-    if plain.overstated:
+    if certificate.overstated:
         return "partly", f"certified only if {_CONDITION}"
     if any(one.certified is None for one, _ in asked):
         return "partly", "partly certified"
@@ -572,22 +530,21 @@ def promise(certificate: Certificate) -> str:
     """Return the promise in one sentence."""
     if certificate.by_kind:
         return _kind_promise(certificate)
-    plain = plain_of(certificate)
-    sides = sides_of(plain)
+    sides = sides_of(certificate)
     if all(side.ceiling is None for side in sides):
-        return f"Nothing is promised, since {plain.overlap.unreached}: every point is left undecided."
+        return f"Nothing is promised, since {certificate.overlap.unreached}: every point is left undecided."
     kept, lacking = [one for one in sides if one.kept], [one for one in sides if one.lacks_labels]
     clauses = []
     if lacking:
         counts = " and ".join(
             f"{one.n:,} {one.label} (at least {one.needed:,} are needed)" for one in lacking
         )
-        consequence = _CONSEQUENCES[frozenset(ranges(plain.rule))]
+        consequence = _CONSEQUENCES[frozenset(ranges(certificate.rule))]
         clauses.append(f"{consequence}, because too few points are labelled: {counts}")
     said = [f"the rate of {MISTAKES[one.label]} is at most {ceiling(one.ceiling or 1.0)}" for one in kept]
     if len(kept) == 2:
-        surely = f"both together with confidence {floored(plain.confidence)}"
-        if not plain.confidence:
+        surely = f"both together with confidence {floored(certificate.confidence)}"
+        if not certificate.confidence:
             surely = ", ".join(f"{one.errors} with confidence {confidence(one.delta)}" for one in kept)
         clauses.append(f"{said[0]}, and {said[1]}: {surely}")
     elif kept:
@@ -596,7 +553,7 @@ def promise(certificate: Certificate) -> str:
     promises = [one.clause.certified for one in kept if one.clause.certified is not None]
     if room := [f"{one.name}, {one.room}" for one in promises if one.room]:
         clauses.append(f"with room for this: {'; '.join(room)}")
-    if not plain.overlap.proved:
+    if not certificate.overlap.proved:
         clauses.append("this confidence is not guaranteed")
     text = "; ".join(clauses)
     if doubted := [_doubt(one) for one in sides if one.overstated]:
@@ -617,9 +574,9 @@ def _kind_promise(certificate: Certificate) -> str:
     if not kept:
         return "Nothing is promised, since too few points are labelled."
     clauses = []
-    for label, own in groupby(certificate.clauses, lambda one: one.of.label):
+    for label in LABELS:
         mine = {one.of.kind: one.ceiling for one in kept if one.of.label == label}
-        most = _of_kinds(mine, len(list(own)))
+        most = _of_kinds(mine, len(certificate.of(label)))
         points = "normal points" if label == "normal" else "anomalies"
         said = f"the rate of {MISTAKES[label]} is at most {most}"
         clauses.append(said if mine else f"nothing is promised about {points}")
@@ -688,14 +645,13 @@ def warnings_of(report: Report) -> Iterator[str]:
     if certificate.by_kind:
         yield from _kind_warnings(certificate)
         return
-    plain = plain_of(certificate)
-    sides = sides_of(plain, report.metrics)
-    if not plain.overlap.proved and any(side.ceiling is not None for side in sides):
+    sides = sides_of(certificate, report.metrics)
+    if not certificate.overlap.proved and any(side.ceiling is not None for side in sides):
         yield (
             "The confidence is not guaranteed: the promise was chosen on the points that certify it, and"
             ' delta was not corrected for that. Use correction="exact", or hold one ceiling.'
         )
-    if plain.overstated:
+    if certificate.overstated:
         held_out = any(fact.name == "held out" for fact in report.in_time)
         yield (
             "Every confidence on this page counts each point as an independent draw, which these are not."
