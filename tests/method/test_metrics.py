@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.method.metrics import Metrics, evaluate, exceeded, upper_bounds
+from pac_wrap.method.metrics import Metrics, evaluate, tally
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.tails import Rate
-from pac_wrap.tails.bounds import interval, lower_bound, upper_bound
+from pac_wrap.tails.bounds import interval, lower_bound
+from support.exceeded import exceeded
 from support.strategies import refusal
 
 
@@ -126,14 +127,10 @@ def test_a_ceiling_is_exceeded_only_where_chance_is_no_excuse() -> None:
     assert exceeded(metrics, Guarantee()) == ()  # two are tested at 2.5 % first
     assert exceeded(metrics, Guarantee(max_fpr=0.04, max_fnr=0.05)) == ("FPR", "FNR")
     assert exceeded(metrics, Guarantee(max_fpr=0.06, max_fnr=0.04)) == ("FNR",)
-    assert exceeded(metrics, None) == ()
     assert exceeded(metrics, Guarantee(max_fnr=None)) == ("FPR",)
     assert exceeded(evaluate([], []), Guarantee()) == ()
 
 
-@pytest.mark.parametrize(("n", "delta"), [(1, 0.5), (7, 0.05), (300, 0.001), (100_000, 0.05)])
-def test_bounds_of_many_counts_are_those_of_each(n: int, delta: float) -> None:
-    counts = np.unique(np.r_[0, n // 3, n - 1, n])
-    expected = [upper_bound(int(count), n, delta) for count in counts]
-    assert upper_bounds(counts, n, delta) == pytest.approx(expected, rel=1e-12)
-    assert upper_bounds([n], n, delta).tolist() == [1.0]
+def test_a_tally_counts_each_verdict_on_either_class() -> None:
+    verdicts = np.array([0, 1, -1, 1], dtype=np.int8)
+    assert tally(verdicts, np.array([False, False, False, True])).tolist() == [[1, 1, 1], [0, 1, 0]]

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from pac_wrap import Certificate, Guarantee, VacuousWarning, calibrate, calibrate_classes
-from pac_wrap.method.metrics import Metrics, all_exceeded, exceeded, is_exceeded, metrics_of
+from pac_wrap.method.metrics import Metrics, all_exceeded, measured_kinds, metrics_of
+from pac_wrap.method.promise import Label
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import as_json, html, markdown, terminal
 from pac_wrap.report.results import account_of_evaluation
 from pac_wrap.report.sentences import sides_of
 from pac_wrap.tails import Rate
 from statistical.claims import assert_at_most, assert_power
+from support.exceeded import exceeded, is_exceeded
 from support.shell import invoke, text_of, write
 from support.strategies import exact_tail
 
@@ -149,7 +151,8 @@ def test_twenty_kinds_and_the_fpr_that_are_just_kept_are_called_broken_in_one_of
         anomalous: dict[str | None, Any] = {
             kind: counts(k, 0) for kind, k in zip(KINDS, row[1:], strict=True)
         }
-        measured = certificate.measured({None: counts(row[0], 1)}, anomalous)
+        found: dict[Label, Any] = {"normal": {None: counts(row[0], 1)}, "anomalous": anomalous}
+        measured = measured_kinds(certificate.clauses, found)
         hits += any(one.exceeded for one in measured)
         alone += any(is_exceeded(one.ceiling, one.rate) for one in measured)
     assert_at_most(hits, trials, 0.05)

@@ -103,7 +103,7 @@ def test_the_library_loads_the_paper_only_when_a_command_asks_for_it() -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "from pac_wrap.method.metrics import is_exceeded",
+        "from pac_wrap.method.metrics import all_exceeded",
         "from pac_wrap.base import arguments",
         "from pac_wrap.base.files import _draft",
         "from pac_wrap.validation import Integers",

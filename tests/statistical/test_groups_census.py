@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from pac_wrap import Guarantee, calibrate, calibrate_labelled
-from pac_wrap.method.metrics import evaluate, is_exceeded
+from pac_wrap.method.metrics import evaluate
 from pac_wrap_paper.studies.groups import LEARNED, scored_people
 from support.datafolder import needs
+from support.exceeded import is_exceeded
 
 ASKED = Guarantee(max_fpr=0.05, max_fnr=None)
 

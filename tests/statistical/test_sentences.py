@@ -9,10 +9,10 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 from pac_wrap import Guarantee, Regime
-from pac_wrap.method.metrics import is_exceeded
 from pac_wrap.tails import Rate
 from pac_wrap.tails.bounds import error_budget
 from statistical.claims import assert_power, assert_rate
+from support.exceeded import is_exceeded
 from support.strategies import calibrate_quietly
 
 ROOT: Final = Path(__file__).parents[2]

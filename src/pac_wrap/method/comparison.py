@@ -53,10 +53,8 @@ class Contender:
 
 
 def confidence_of(contenders: Sequence[Contender]) -> Decimal:
-    """Return how surely all bounds of all detectors hold at once.
-
-    The deltas of a class add up, since all detectors have the same points; the classes are independent.
-    """
+    """Return how surely all bounds of all detectors hold at once."""
+    # the deltas of a class add up, since all detectors have the same points; the classes are independent
     curves = [one.curve for one in contenders]
     sides = ([curve.normal for curve in curves], [curve.anomalous for curve in curves])
     return kept_together(*(confidence_left(*(one.delta for one in side)) for side in sides))
@@ -69,12 +67,6 @@ def compare_scores(
 
     Each column is the scores and where the labels mark an anomaly. Each delta is divided once, among the
     detectors: any threshold of any of them may then be chosen, and picking the best costs nothing more.
-
-    >>> labels = np.arange(400) >= 200
-    >>> columns = {"one": (np.arange(400.0), labels), "two": (np.arange(400.0) % 300, labels)}
-    >>> a, b = compare_scores(columns, Guarantee())
-    >>> a.name, a.curve.normal.delta
-    ('one', 0.025)
     """
     refuse_room(
         guarantee,

@@ -1,6 +1,6 @@
 """Error rates of verdicts against labels, each with its exact interval; abstentions are counted apart."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import nan
 from typing import Final, Self
@@ -18,7 +18,7 @@ from pac_wrap.method.clause import Clause
 from pac_wrap.method.promise import LABELS, Guarantee, Label
 from pac_wrap.method.rule import Verdict
 from pac_wrap.tails.binomial import sf_at_most
-from pac_wrap.tails.bounds import Rate, beta_quantile
+from pac_wrap.tails.bounds import Rate
 
 Tally = NDArray[np.int64]
 _SIGNIFICANT: Final = 0.05
@@ -30,17 +30,12 @@ class Metrics:
 
     An abstention is not an error, but it stays in the denominator: FPR = P(verdict 1 | normal).
 
-    Parameters
+    Attributes
     ----------
     fpr, fnr, err : Rate
         False alarms among normal points, misses among anomalous ones, and both among all.
     ambiguity, abstained_normal, abstained_anomalous : Rate
         Abstentions among all points, and among those of each class.
-
-    Examples
-    --------
-    >>> evaluate([0, 1, -1, 1], [0, 0, 0, 1]).ambiguity.count
-    1
     """
 
     fpr: Rate
@@ -72,17 +67,10 @@ class Metrics:
 class ExactViolation:
     """The probability, over draws of the calibration points, that a rate exceeds its ceiling.
 
-    None on a side where nothing is promised.
-
     Attributes
     ----------
-    fpr, fnr : float, optional
-        That of each rate.
-
-    Examples
-    --------
-    >>> ExactViolation(fpr=0.043, fnr=None).fpr
-    0.043
+    fpr, fnr : float or None
+        That of each rate; None where nothing is promised.
     """
 
     fpr: float | None
@@ -93,24 +81,14 @@ class ExactViolation:
 class ViolationRate:
     """What simulated calibrations did: how many broke a ceiling, and the rates they had on average.
 
-    `separated` counts those whose thresholds could be replaced by one. None where nothing is promised.
-
     Attributes
     ----------
-    fpr, fnr : Rate, optional
-        How often the ceiling of each rate was exceeded.
-    mean_fpr, mean_fnr, ambiguity : float, optional
+    fpr, fnr : Rate or None
+        How often the ceiling of each rate was exceeded; None where nothing is promised.
+    mean_fpr, mean_fnr, ambiguity : float or None
         The rates, and the share that is abstained on, on average.
     separated : Rate
         How often one threshold was enough.
-
-    Examples
-    --------
-    >>> from pac_wrap.validation import violation_rate
-    >>> random = np.random.default_rng(0)
-    >>> found = violation_rate(range(100), range(100, 200), (60, 60), trials=100, random=random)
-    >>> found.fpr.value <= 0.2
-    True
     """
 
     fpr: Rate | None
@@ -148,11 +126,7 @@ def most_errors(ceiling: float, n: int) -> int:
 
 
 def evaluate(
-    verdicts: ArrayLike,
-    labels: ArrayLike,
-    *,
-    anomaly_label: object = 1,
-    confidence: float = 0.95,
+    verdicts: ArrayLike, labels: ArrayLike, *, anomaly_label: object = 1, confidence: float = 0.95
 ) -> Metrics:
     """Return the error and abstention rates of verdicts, each with its exact interval.
 
@@ -170,7 +144,6 @@ def evaluate(
     Returns
     -------
     Metrics
-        The rates.
 
     Raises
     ------
@@ -193,16 +166,11 @@ def evaluate(
         raise InputError(
             f"verdicts and labels must have the same length, got {given.size:,} and {mask.size:,}"
         )
-
     return metrics_of(tally(given, mask), confidence)
 
 
 def tally(verdicts: NDArray[np.int8], anomalous: NDArray[np.bool_]) -> Tally:
-    """Return how often each verdict, 0, 1 and -1 (the columns), falls on either class; tallies add up.
-
-    >>> tally(np.array([0, 1, -1, 1], dtype=np.int8), np.array([False, False, False, True])).tolist()
-    [[1, 1, 1], [0, 1, 0]]
-    """
+    """Return how often each verdict, 0, 1 and -1 (the columns), falls on either class; tallies add up."""
     # -1 is the last of three columns
     places = np.where(verdicts < 0, 2, verdicts) + 3 * anomalous
     return np.bincount(places, minlength=6).reshape(2, 3)
@@ -224,28 +192,12 @@ def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
     return Metrics(*(Rate.of(count, n, confidence) for count, n in rates))
 
 
-def is_exceeded(ceiling: float | None, measured: Rate) -> bool:
-    """Return whether one measured rate, looked at alone, is significantly above its ceiling: eq. (24).
-
-    P(at least so many errors) = 1 - F(count - 1; n, ceiling) <= 0.05. Several are one family: `all_exceeded`.
-
-    >>> [is_exceeded(0.05, Rate(errors, 100, 0.0, 1.0)) for errors in (9, 10)]
-    [False, True]
-    """
-    return ceiling is not None and sf_at_most(measured.count, measured.n, ceiling, _SIGNIFICANT)
-
-
 def all_exceeded(errors: ArrayLike, n: ArrayLike, ceilings: ArrayLike) -> list[int]:
     """Return the places of the rates significantly above their ceilings, the most significant first.
 
     All are one family: if every ceiling holds, one is called exceeded with a chance of at most 5 % in one
     look, however many there are. Holm's steps, eq. (24); a ceiling of NaN and a rate without points are not
     tested.
-
-    >>> all_exceeded([9, 11, 10], [100, 100, 100], [0.05, 0.05, np.nan])
-    [1]
-    >>> all_exceeded([10, 11], [100, 100], [0.05, 0.05])
-    [1, 0]
     """
     counts, sizes, rates = np.asarray(errors), np.asarray(n), np.asarray(ceilings, dtype=np.float64)
     tested = (sizes > 0) & ~np.isnan(rates)
@@ -261,42 +213,6 @@ def all_exceeded(errors: ArrayLike, n: ArrayLike, ceilings: ArrayLike) -> list[i
             break
         found.append(int(above[one]))
     return found
-
-
-def exceeded(metrics: Metrics, promised: Guarantee | None, lacking: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the rates, FPR or FNR, that are significantly above their ceilings: `all_exceeded`.
-
-    `lacking` names those that have too few labels for their ceiling, which then nothing can exceed.
-
-    With room for wrong labels, new ones are assumed to be wrong in no larger shares: `LabelNoise.counted`.
-
-    >>> exceeded(evaluate([1] * 10, [0] * 10), Guarantee(max_fpr=0.05))
-    ('FPR',)
-    """
-    if promised is None:
-        return ()
-    sides = (metrics.fpr, promised.fpr), (metrics.fnr, promised.fnr)
-    # labels that may be wrong at calibration may be as wrong here
-    family = [(one.name, rate, one.counted) for rate, one in sides if one and one.name not in lacking]
-    places = (
-        all_exceeded(*zip(*((rate.count, rate.n, top) for _, rate, top in family), strict=True))
-        if family
-        else ()
-    )
-    return tuple(name for place, (name, _, _) in enumerate(family) if place in places)
-
-
-def upper_bounds(errors: ArrayLike, n: int, delta: float) -> NDArray[np.float64]:
-    """Return the upper bound of a rate for each count of errors among n points, at confidence 1 - delta.
-
-    Eq. (5), for curves: as `upper_bound` but for the last digits, and a hundred times faster.
-
-    >>> upper_bounds([0, 1, 2], 2, 0.05).round(6).tolist()
-    [0.776393, 0.974679, 1.0]
-    """
-    counts = np.asarray(errors)
-    bounds = beta_quantile(counts + 1.0, np.maximum(n - counts, 1.0), delta, above=True)
-    return np.where(counts < n, bounds, 1.0)
 
 
 def as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
@@ -315,26 +231,16 @@ def as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
 class Measured:
     """How the points of one kind or class did that were not used to calibrate.
 
-    Parameters
+    Attributes
     ----------
     name : str
         What they are.
     ceiling : float or None
         The promised ceiling.
-    rate : Rate
-        The errors among them, with their exact interval.
-    abstained : Rate
-        The points among them that were left undecided.
-
+    rate, abstained : Rate
+        The errors among them, and the points that were left undecided.
     exceeded : bool
         Whether the rate is significantly above the ceiling; all that are measured together are one family.
-
-    Examples
-    --------
-    >>> for one in Measured.together([("worn", 0.05, (10, 3, 100)), ("torn", 0.05, (4, 0, 100))]):
-    ...     print(one)
-    worn: 0.1000 [0.0490, 0.1762], ceiling 0.05, above, not significantly
-    torn: 0.0400 [0.0110, 0.0993], ceiling 0.05, within
     """
 
     name: str
@@ -347,32 +253,17 @@ class Measured:
     def together(
         cls, counted: Iterable[tuple[str, float | None, Sequence[int]]], confidence: float = 0.95
     ) -> "tuple[Measured, ...]":
-        """Return what counts of several kinds or classes amount to, with one test of all ceilings at 5 %.
+        """Return the rates of several kinds or classes, with one test of all ceilings at 5 %: eq. (24).
 
-        Parameters
-        ----------
-        counted : iterable of tuples
-            The name of each, the ceiling of its error rate, None if nothing was promised, and its errors,
-            abstentions and points.
-        confidence : float
-            Of the exact intervals.
-
-        Returns
-        -------
-        tuple of Measured
-            Both rates of each with their intervals, and whether the ceiling is exceeded: eq. (24).
+        Each is given as its name, its ceiling, and its errors, abstentions and points.
         """
         rows = list(counted)
         tops = [nan if ceiling is None else ceiling for _, ceiling, _ in rows]
         errors, sizes = ([counts[place] for *_, counts in rows] for place in (0, 2))
         over = all_exceeded(errors, sizes, tops)
-
-        def rate(count: int, n: int) -> Rate:
-            return Rate.of(count, n, confidence)
-
         return tuple(
-            cls(name, ceiling, rate(counts[0], counts[2]), rate(counts[1], counts[2]), place in over)
-            for place, (name, ceiling, counts) in enumerate(rows)
+            cls(name, ceiling, Rate.of(wrong, n, confidence), Rate.of(left, n, confidence), place in over)
+            for place, (name, ceiling, (wrong, left, n)) in enumerate(rows)
         )
 
     @property

@@ -119,17 +119,11 @@ class Rule:
         Parameters
         ----------
         kind : "float64", "float32" or "float16"
-            The type.
+            The type; the rule is right for scores that have been rounded, too.
 
         Returns
         -------
         Rule
-            A rule for scores that have not been rounded yet, and right for those that have.
-
-        Examples
-        --------
-        >>> Rule(normal_below=0.3, anomaly_from=0.7).before_rounding("float16")
-        Rule(normal_below=0.29992675781250006, anomaly_from=0.699951171875)
         """
         if kind == "float64":
             return self
@@ -138,7 +132,7 @@ class Rule:
         return Rule(alarm if self.single else rounding_edge(self.normal_below, kind), alarm)
 
     def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
-        """Return the verdict on each score.
+        """Return the verdict on each score: 1 (anomaly), 0 (normal) or -1 (abstain).
 
         Parameters
         ----------
@@ -151,7 +145,6 @@ class Rule:
         Returns
         -------
         ndarray of int8
-            1 (anomaly), 0 (normal) or -1 (abstain) for each score.
 
         Raises
         ------
@@ -179,18 +172,11 @@ class Rule:
         Parameters
         ----------
         scores : array-like of float
-            One score per point, NaN where it is missing.
+            One score per point, NaN where it is missing, which is abstained on.
 
         Returns
         -------
         tuple of two arrays
-            The verdicts, -1 where a score is missing, and where that is.
-
-        Examples
-        --------
-        >>> verdicts, missing = Rule(normal_below=0.3, anomaly_from=0.7).decided([0.9, float("nan")])
-        >>> verdicts.tolist(), missing.tolist()
-        ([1, -1], [1])
         """
         steps = self._steps
         if steps is None or steps.outdated():
@@ -208,12 +194,6 @@ class Rule:
         Returns
         -------
         float
-            The share, from 0 to 1.
-
-        Raises
-        ------
-        InputError
-            If there is no score.
         """
         verdicts = self.verdicts(scores)
         if verdicts.size == 0:
@@ -237,9 +217,6 @@ class Steps:
 
     At the speed of memory: no large temporaries, every core if it pays.
     `ends` and `codes` are for a binary search, the faster way for few scores.
-
-    >>> Steps([0.3, 0.7], [0, -1, 1]).codes_of([0.1, 0.3, 0.9])[0]
-    array([ 0, -1,  1], dtype=int8)
     """
 
     def __init__(self, edges: Sequence[float], codes: Sequence[int]) -> None:

@@ -10,11 +10,7 @@ from pac_wrap.errors import InputError
 
 
 class Assumption(Enum):
-    """Something a promise assumes; a certificate's file holds its number, `str` is the sentence.
-
-    >>> Assumption(2).name, str(Assumption(3))
-    ('HELD_OUT', 'the distribution of each class does not shift')
-    """
+    """Something a promise assumes; a certificate's file holds its number, `str` is the sentence."""
 
     # a number that was given out never changes its meaning
     INDEPENDENT = 1
@@ -87,13 +83,7 @@ _MISLABELLED: Final = _APART | {Assumption.STATIONARY: Assumption.NO_SHIFT}
 def assumed(
     usual: tuple[Assumption, ...], *, shift: bool = False, noise: bool = False, weights: bool = False
 ) -> tuple[Assumption, ...]:
-    """Return what is assumed where there is room for shift or wrong labels, or points are weighted.
-
-    >>> [one.value for one in assumed(OF_DRAWS, shift=True, noise=True)]
-    [7, 2, 8, 9]
-    >>> [one.value for one in assumed(OF_DRAWS, noise=True)]
-    [7, 2, 3, 9]
-    """
+    """Return what is assumed where there is room for shift or wrong labels, or points are weighted."""
     found = usual
     if shift or weights:
         found = tuple(_APART.get(one, one) for one in usual if one not in _WITHOUT_ROOM)
@@ -104,13 +94,7 @@ def assumed(
 
 
 def are_independent(assumptions: tuple[Assumption, ...]) -> bool:
-    """Return whether the points of one class are independent of those of the other.
-
-    Windows of one series, and points of one subject, are not.
-
-    >>> are_independent(OF_DRAWS), are_independent(OF_SUBJECTS), are_independent(OF_SERIES)
-    (True, False, False)
-    """
+    """Return whether the points of the classes are independent: not of one series, nor of one subject."""
     return not {Assumption.MIXING, Assumption.SUBJECTS} & set(assumptions)
 
 
@@ -126,9 +110,6 @@ class Sampling:
     "series" if whole series calibrate, or "none" if every window does. The effective sizes come from the
     autocorrelation of the scores, and are at most the number of events where there were only one or two; None
     where nothing can be said. The errors are the calibration points that the rule misjudges.
-
-    >>> print(Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80, effective_anomalous=9))
-    windows of 15 in every 60 steps (max), split in blocks of 600 steps with a gap of 60
     """
 
     length: int

@@ -36,7 +36,6 @@ from pac_wrap import (
     verify,
 )
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.method.metrics import exceeded
 from pac_wrap.method.promise import Promise
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, assumed
 from pac_wrap.method.strategies.given import Given
@@ -45,6 +44,7 @@ from pac_wrap.report.account import Figure, account_of
 from pac_wrap.report.pictures import Panel, panels
 from pac_wrap.report.render import as_json, html
 from pac_wrap.series.splits import independent_violation
+from support.exceeded import exceeded
 from support.kept import kept as kept_by
 from support.resealed import mutants, tampered
 from support.strategies import refusal

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import DensityRatio, Guarantee, InputError, LabelNoise, Monitor, calibrate, evaluate
-from pac_wrap.method.metrics import exceeded
 from pac_wrap.tails import min_samples
+from support.exceeded import exceeded
 from support.strategies import refusal
 
 shares = st.floats(0.0, 0.6)
