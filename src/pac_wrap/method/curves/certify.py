@@ -81,8 +81,7 @@ def certify_curve(
     Parameters
     ----------
     normal, anomalous : array-like of float
-        The scores of each class, higher for what is more anomalous; infinities are scores too. One class may
-        be empty: its rate is then bounded by 1.
+        The scores of each class, higher for what is more anomalous. One class may be empty.
     delta_fpr, delta_fnr : float
         The chance, over draws of the calibration points, that some bound of the rate does not hold.
     top_fpr, top_fnr : float, optional

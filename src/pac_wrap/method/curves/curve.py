@@ -270,7 +270,7 @@ class Curve(Traced, SavedAsJSON):
         Raises
         ------
         InputError
-            If the threshold is not finite, or neither rate has a bound below 1 there.
+            If neither rate has a bound below 1 there.
         """
         sides = self.normal, self.anomalous
         given = Given(threshold, self.normal.top, self.anomalous.top)

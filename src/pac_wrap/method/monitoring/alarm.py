@@ -225,8 +225,7 @@ class Watch:
     name : str
         "FPR" or "FNR", which need labels; "undecided" or "scores", which need none.
     alpha, delta : float
-        The chance of an alarm of this watch, ever, though nothing exceeds the limit, and that the limit is
-        wrong, over draws of the calibration points: eq. (86).
+        The chance of a false alarm of this watch, ever, and that the limit is wrong: eq. (86).
     ceiling : float or None
         The share that is allowed; None for "scores", where it depends on the scores themselves.
     cells : tuple of int

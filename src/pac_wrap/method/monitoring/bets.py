@@ -27,10 +27,7 @@ def log_wealth(errors: ArrayLike, labels: ArrayLike, ceiling: float) -> Doubles:
     """Return the logarithm of the wealth after so many errors among so many labels: eq. (81).
 
     W(k, n) = F(k; n + 1, e) / ((1 - e) (n + 1) b(k; n, e)), the likelihood ratio of all rates above the
-    ceiling, mixed uniformly, against the ceiling itself. It depends on the two counts alone.
-
-    >>> np.exp(log_wealth([0, 1, 2], [0, 1, 2], 0.05)).round(3).tolist()
-    [1.0, 10.5, 140.333]
+    ceiling, mixed uniformly, against the ceiling itself.
     """
     k, n = np.broadcast_arrays(np.asarray(errors, dtype=np.float64), np.asarray(labels, dtype=np.float64))
     above, below, total = k + 1.0, n - k + 1.0, n + 2.0
@@ -55,30 +52,8 @@ def log_wealth(errors: ArrayLike, labels: ArrayLike, ceiling: float) -> Doubles:
 def confidence_sequence(errors: int, labels: int, alpha: float) -> tuple[float, float]:
     """Return bounds of a rate that hold at all times, each but for a chance of alpha: eq. (87).
 
-    Each end is where the wealth of a bet against it reaches 1/alpha. A rate that stays the same lies between
-    them at all times; of one that changes, the largest is never below the lower end.
-
-    Parameters
-    ----------
-    errors, labels : int
-        How many errors were counted, among how many labels.
-    alpha : float
-        The chance that one end is ever wrong.
-
-    Returns
-    -------
-    tuple of float
-        The lower and the upper end.
-
-    Raises
-    ------
-    InputError
-        If a number is none of its kind, or errors exceed labels.
-
-    Examples
-    --------
-    >>> [round(end, 4) for end in confidence_sequence(12, 100, 0.05)]
-    [0.0403, 0.2317]
+    A rate that stays the same lies between them at all times; of one that changes, the largest is never below
+    the lower end.
     """
     labels = check_count("labels", labels)
     errors = check_errors(errors, labels)
@@ -169,7 +144,7 @@ class Reached(NamedTuple):
 
 
 def wait(total: int) -> int:
-    """Return after how many more points bets start again that have started after so many: eq. (83)."""
+    """Return the number of points until bets start again that have started after so many: eq. (83)."""
     return max(_LEAST_WAIT, total // _PART)
 
 
@@ -211,7 +186,7 @@ class Bets:
         return self._mixed(self._paths(counts) + placed.gains, counts, placed.starts)
 
     def strongest(self, placed: Placed) -> Since:
-        """Return what the bet that has won most, by its best start, has seen since."""
+        """Return the bet that has won most, by its best start, and the points since."""
         bet = int(np.argmax(self._paths(placed.cells) + placed.best))
         row, number, *before = placed.began[bet].tolist()
         return Since(bet, row, number, self._by_fate(placed.cells)[bet] - np.array(before))
@@ -219,10 +194,9 @@ class Bets:
     def took_together(
         self, placed: Placed, cells: Counts, row: int, bar: float | None
     ) -> tuple[Placed, Reached | None]:
-        """Return the bets after a batch whose points count together, and whether they reached a bar.
+        """Return the bets after points that count together, eq. (130), and whether they reached a bar.
 
-        Only how many points fell into each cell matters, not their order: eq. (130). Bets start again before
-        the batch, never within it, eq. (131), and the wealth is looked at after it.
+        Bets start again before the batch, never within it, eq. (131), and the wealth is looked at after it.
         """
         if not cells.size:
             return placed, None
@@ -239,8 +213,7 @@ class Bets:
     ) -> tuple[Placed, list[float], Reached | None]:
         """Return the bets after more points, the log of the wealth at stops, and where it reached a bar.
 
-        `cells` and `rows` are those of the points; a stop is a number of points. Without a bar none is looked
-        for. Starts depend on the number of points alone, so it does not matter how points are cut into parts.
+        Starts depend on the number of points alone, so it does not matter how points are cut into parts.
         """
         waiting, heights, found = stops.tolist(), [], None
         while waiting and waiting[0] == 0:

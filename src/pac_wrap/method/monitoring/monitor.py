@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import log
@@ -132,18 +131,7 @@ def _is_missing(value: Any) -> bool:
 class Member:
     """Whatever is watched by itself: a group, a pool, or all rows where a certificate has no groups.
 
-    Attributes
-    ----------
-    place : int
-        Its number among the groups.
-    watches : tuple of Watch
-        The limits that are watched.
-    rows, unscored : int
-        How many rows came, and how many of them without a score.
-    step : int
-        How many rows lie between two kept parts of the past.
-    alarms : tuple of Alarm
-        Its alarms.
+    `place` is its number among the groups, `step` the number of rows between two kept parts of the past.
     """
 
     place: int
@@ -284,7 +272,7 @@ class Monitor:
     Parameters
     ----------
     certificate : Certificate or GroupCertificate
-        What is promised.
+        The promises; something must be certified.
     curve : Curve, optional
         Bands of the scores of both classes, from `certify_curve`: then scores are watched without labels.
         Not for groups.
@@ -292,11 +280,6 @@ class Monitor:
         The chance of a false alarm, ever, of all watches together.
     anomaly_label : object
         The label that marks an anomaly.
-
-    Raises
-    ------
-    InputError
-        If nothing is certified, or alpha does not lie strictly between 0 and 1.
 
     Examples
     --------
@@ -452,10 +435,6 @@ class Monitor:
         Alarm or None
             The first alarm, whenever it was.
 
-        Raises
-        ------
-        InputError
-            If an array is none of its kind, the batch was fed before, or more of it is to count together.
         """
         places = self._places(verdicts, groups)
         batch = read_batch(verdicts, labels, scores, self._anomaly_label)
@@ -504,17 +483,12 @@ class Monitor:
         Parameters
         ----------
         path : str or path
-            What `save` wrote, for the same certificate, curve and alpha.
+            A file that `save` wrote, for the same certificate, curve and alpha; any other is refused.
 
         Returns
         -------
         Monitor
             This one.
-
-        Raises
-        ------
-        CertificateError
-            If the file is damaged, contradicts itself, or belongs to another certificate, curve or alpha.
         """
         with open(path, "rb") as file:
             return self.resumed(file.read(self._most_bytes + 1))
@@ -570,21 +544,12 @@ class Monitor:
         -------
         context manager
             It gives this monitor.
-
-        Raises
-        ------
-        OutputError
-            If another process holds the file, or it cannot be written.
         """
         with held(path):
             if os.path.exists(path):
                 self.load(path)
             yield self
             self.save(path)
-
-    def copy(self) -> "Monitor":
-        """Return a monitor that has seen the same, and goes its own way from here."""
-        return copy(self)
 
     def __str__(self) -> str:
         head = f"{self.rows:,} rows in {self.batches:,} batches"

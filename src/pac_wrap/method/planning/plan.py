@@ -147,10 +147,8 @@ class Needed:
         The promise.
     errors, labels : tuple of int
         Numbers of errors, and the fewest labels that tolerate each of them.
-    at_hand : Budget or None
-        The budget of the labels at hand.
-    likely : Need or None
-        The labels that a pilot sample makes likely to be enough.
+    at_hand, likely : Budget and Need, or None
+        The budget of the labels at hand, and the labels that a pilot sample makes likely to be enough.
     """
 
     promise: Promise

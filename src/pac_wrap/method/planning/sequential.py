@@ -156,26 +156,17 @@ class LabelUntil:
         return self._request.certify(*classes, self._state.score_type or "float64")
 
     def add(self, scores: ArrayLike, labels: ArrayLike) -> int:
-        """Take more labelled points, in the order in which they were labelled, and look when it is time.
-
-        What is refused leaves everything as it was.
+        """Take more points in the order in which they were labelled; what is refused leaves all as it was.
 
         Parameters
         ----------
-        scores : array-like of float
-            One score per point, higher for what is more anomalous.
-        labels : array-like
-            One label per point, 0 (normal) or 1 (anomalous), or as `anomaly_label` says.
+        scores, labels : array-like
+            One score and one label per point, 0 (normal) or 1 (anomalous), or as `anomaly_label` says.
 
         Returns
         -------
         int
             How many of the points count: not those after the end, nor those beyond a class's last look.
-
-        Raises
-        ------
-        InputError
-            If scores or labels are none of their kind, or no label is needed any more.
         """
         if self.done:
             raise InputError("no label is needed any more; read certificate, or start a new LabelUntil")
