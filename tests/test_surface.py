@@ -62,10 +62,6 @@ SURFACE = [
     "evaluate",
     "plan",
     "recalibrate",
-    "verify",
-    "verify_classes",
-    "verify_curve",
-    "verify_groups",
 ]
 # the others are results, enumerations and errors, which a user meets but does not make
 MADE_BY_USERS = [

@@ -20,7 +20,6 @@ REQUEST: Any = Request
 SCORES, LABELS = np.arange(6.0), np.array([0, 0, 0, 1, 1, 1])
 RAGGED: Any = [[1.0], [2.0, 3.0]]
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
-    "verify": (lambda: PUBLIC.verify("x", [0.1], [0.2]), "certificate must be a Certificate, got 'x'"),
     "from_json": (lambda: PUBLIC.Certificate.from_json(np.int8(1)), "read from a text, got int8"),
     "from_json of a dict": (lambda: PUBLIC.Certificate.from_json({}), "read from a text, got dict"),
     "calibrate_points": (lambda: SERIES.calibrate_points(None), "points must come from window_points"),

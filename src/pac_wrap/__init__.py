@@ -32,18 +32,14 @@ if TYPE_CHECKING:
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificates.certificate import Certificate as Certificate
-    from pac_wrap.method.certificates.verify import verify as verify
     from pac_wrap.method.certify import calibrate_chunks as calibrate_chunks
     from pac_wrap.method.curves.certify import certify_curve as certify_curve
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
     from pac_wrap.method.curves.certify import certify_curve_labelled as certify_curve_labelled
-    from pac_wrap.method.curves.certify import verify_curve as verify_curve
     from pac_wrap.method.curves.curve import Curve as Curve
     from pac_wrap.method.groups.certificate import GroupCertificate as GroupCertificate
-    from pac_wrap.method.groups.verify import verify_groups as verify_groups
     from pac_wrap.method.kinds.classes import ClassCertificate as ClassCertificate
     from pac_wrap.method.kinds.classes import calibrate_classes as calibrate_classes
-    from pac_wrap.method.kinds.classes import verify_classes as verify_classes
     from pac_wrap.method.metrics import evaluate as evaluate
     from pac_wrap.method.monitoring.monitor import Monitor as Monitor
     from pac_wrap.method.monitoring.recalibrate import recalibrate as recalibrate

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Guarantee, calibrate, calibrate_chunks, calibrate_labelled, verify
+from pac_wrap import Guarantee, calibrate, calibrate_chunks, calibrate_labelled
 from pac_wrap.base.arguments import score_type
 from pac_wrap.base.floats import ScoreType, is_narrower, represents, rounded, rounding_edge, straddled
 from pac_wrap.method.certificates.certificate import Certificate
@@ -159,7 +159,7 @@ def test_a_certificate_tells_the_type_of_its_scores(normal: str, anomalous: str,
     assert certificate.score_type == kind
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert ("rounded to" in str(certificate)) == (kind != "float64")
-    assert verify(certificate, low, high)
+    assert certificate.verify(low, high)
 
 
 def test_an_empty_class_takes_the_type_of_the_other() -> None:
@@ -186,20 +186,20 @@ def test_verify_rounds_what_comes_wider(kind: ScoreType) -> None:
     low, high = NORMAL.astype(kind), ANOMALOUS.astype(kind)
     certificate = calibrate(low, high)
     # as texts with as many digits as the type needs
-    assert verify(certificate, [float(str(x)) for x in low], [float(str(x)) for x in high])
-    assert verify(certificate, low.astype(float), high.astype(float))
+    assert certificate.verify([float(str(x)) for x in low], [float(str(x)) for x in high])
+    assert certificate.verify(low.astype(float), high.astype(float))
     assert certificate.fpr.digest == digest(low.astype(np.float64))
     wrong = low.astype(float)
     wrong[0] = 0.1
-    assert not verify(certificate, wrong, high)
+    assert not certificate.verify(wrong, high)
 
 
 def test_verify_takes_narrow_scores_as_they_are() -> None:
     certificate = calibrate(NORMAL, ANOMALOUS)
-    assert "normal.digest" in str(verify(certificate, NORMAL.astype(np.float32), ANOMALOUS))
+    assert "normal.digest" in str(certificate.verify(NORMAL.astype(np.float32), ANOMALOUS))
     halves = calibrate(np.arange(0.0, 50.0, 0.5), np.arange(25.0, 75.0, 0.5))
     narrow = np.arange(0, 50, 0.5, dtype=np.float32), np.arange(25, 75, 0.5, dtype=np.float32)
-    assert verify(halves, *narrow)
+    assert halves.verify(*narrow)
 
 
 @pytest.mark.parametrize(

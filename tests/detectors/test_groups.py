@@ -13,15 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pac_wrap import (
-    GroupCertificate,
-    InputError,
-    OverlapWarning,
-    PACWrap,
-    VacuousWarning,
-    calibrate_labelled,
-    verify_groups,
-)
+from pac_wrap import GroupCertificate, InputError, OverlapWarning, PACWrap, VacuousWarning, calibrate_labelled
 
 
 @pytest.fixture
@@ -69,7 +61,7 @@ def test_groups_beside_the_rows_are_those_of_the_rows_that_calibrate(rows: tuple
     assert again.certificate_.columns.n.sum() == 4000
     scores = again.decision_function(plain)
     assert again.certificate_ == calibrate_labelled(scores, y, again._request(), by=tenant)
-    assert verify_groups(again.certificate_, scores, y, tenant)
+    assert again.certificate_.verify(scores, y, tenant)
     # without groups it is one certificate again
     assert not isinstance(again.calibrate(plain, y).certificate_, GroupCertificate)
 

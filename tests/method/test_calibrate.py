@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate, calibrate_labelled
 from pac_wrap.method.certificates.certificate import Overlap
-from pac_wrap.method.certificates.verify import verify
 from pac_wrap.method.certify import calibrate_chunks
 from pac_wrap.method.promise import Guarantee, as_guarantee
 from pac_wrap.method.request import WORDS, Request, as_strategy
@@ -170,7 +169,7 @@ def test_scores_are_never_modified_and_may_be_read_only(options: dict[str, Any],
     certificate = calibrate(normal, anomalous, **options)
     certificate.verdicts(normal)
     certificate.prediction_sets(anomalous)
-    assert verify(certificate, normal, anomalous)
+    assert certificate.verify(normal, anomalous)
     assert np.array_equal(normal, copies[0])
     assert np.array_equal(anomalous, copies[1])
     writeable = calibrate(*copies, **options)

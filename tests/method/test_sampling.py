@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Certificate, CertificateError, Guarantee, calibrate, verify
+from pac_wrap import Certificate, CertificateError, Guarantee, calibrate
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Sampling
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import rendered
@@ -270,10 +270,10 @@ def test_a_changed_letter_is_noticed_by_the_checksum() -> None:
 
 
 def test_verify_looks_at_the_scores_and_not_at_the_sampling() -> None:
-    assert verify(CARRYING, NORMAL, ANOMALOUS)
-    assert verify(replace(CARRYING, sampling=None), NORMAL, ANOMALOUS)
-    assert verify(replace(PLAIN, sampling=made(effective_normal=1)), NORMAL, ANOMALOUS)
-    assert not verify(CARRYING, NORMAL[1:], ANOMALOUS)
+    assert CARRYING.verify(NORMAL, ANOMALOUS)
+    assert replace(CARRYING, sampling=None).verify(NORMAL, ANOMALOUS)
+    assert replace(PLAIN, sampling=made(effective_normal=1)).verify(NORMAL, ANOMALOUS)
+    assert not CARRYING.verify(NORMAL[1:], ANOMALOUS)
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])

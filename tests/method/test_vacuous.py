@@ -18,7 +18,6 @@ from pac_wrap import (
     calibrate,
     calibrate_chunks,
     calibrate_labelled,
-    verify,
 )
 from pac_wrap.tables import database
 from pac_wrap.tables.calibrate import calibrate as calibrate_files
@@ -76,7 +75,7 @@ def test_nothing_is_said_where_all_is_promised_or_nothing_new_is() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VacuousWarning)
         made = calibrate(NORMAL, FEW)
-    assert verify(made, NORMAL, FEW)
+    assert made.verify(NORMAL, FEW)
 
 
 def test_no_labels_at_all_warn_too() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pac_wrap import calibrate, verify
+from pac_wrap import calibrate
 from pac_wrap.base.floats import flushes
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import SMALL, RankedInMemory
@@ -84,7 +84,7 @@ def test_scores_whose_squares_were_alike_are_told_apart() -> None:
     twins = ~(bits ^ bits >> np.uint64(40)) + np.uint64(1)
     bits[:] = twins ^ twins >> np.uint64(40)
     assert (changed[100:863] < 0.0).all()
-    verification = verify(certificate, changed, anomalous)
+    verification = certificate.verify(changed, anomalous)
     assert [text.split(" is ")[0] for text in verification.differences] == ["normal.digest"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Certificate, verify
+from pac_wrap import Certificate
 from pac_wrap.report.numbers import ceiling
 from pac_wrap.report.pictures import Window
 from support.browser import complaints, downloaded, dragged, show
@@ -138,7 +138,7 @@ def test_the_certificate_of_a_typed_threshold_is_saved_shown_and_verified(
     explorer = explorer_for(given)
     assert explorer is not None
     assert path.read_text(encoding="utf-8") == explorer.curve.at(0.75).to_json()
-    assert verify(Certificate.load(path), given.normal, given.anomalous)
+    assert Certificate.load(path).verify(given.normal, given.anomalous)
     assert "anomaly from 0.75 on" in succeeded("show", path)
     typed.send_keys("x")
     assert typed.get_attribute("aria-invalid") == "true"

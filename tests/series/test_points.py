@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from pac_wrap import Certificate, Guarantee, calibrate, verify
+from pac_wrap import Certificate, Guarantee, calibrate
 from pac_wrap.errors import DependenceWarning, InputError, VacuousWarning
 from pac_wrap.method.sampling import OF_SERIES, Sampling
 from pac_wrap.method.thresholds import Thresholds
@@ -173,7 +173,7 @@ def test_the_certificate_is_that_of_the_calibration_part(kind: str, options: dic
     expected = calibrate(scores[labels == 0], scores[labels == 1], TENTH, **options)
     assert replace(found, sampling=None, assumptions=expected.assumptions) == expected
     assert found.assumptions == OF_SERIES
-    assert verify(found, scores[labels == 0], scores[labels == 1])
+    assert found.verify(scores[labels == 0], scores[labels == 1])
     effective = []
     for label in (0, 1):
         mine = scores[labels == label]

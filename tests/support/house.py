@@ -74,11 +74,15 @@ AIMS: Final = {
     "files walked by decide on Parquet": Aim(22, 28),
     "calls made by Parquet with report": Aim(30_000, 30_000),
     "checks of one number by calibrate": Aim(1, 6),
-    "public names at the top": Aim(48, 52),
+    "public names at the top": Aim(48, 48),
     "functions of the command line with more than 8 parameters": Aim(0, 0),
 }
 # what may run against the order, and why
 EXCEPTIONS: Final = {
+    ("method.certificates.certificate", "method.verify"): "a certificate is made again and compared",
+    ("method.groups.certificate", "method.verify"): "so is one of groups",
+    ("method.kinds.classes", "method.verify"): "so is one of classes",
+    ("method.curves.curve", "method.verify"): "so is a curve",
     ("errors", "base.text"): "an error makes foreign text harmless where it is shown",
     ("method.certificates.shown", "report.render"): "a certificate shows itself",
     ("method.certificates.shown", "report.sentences"): "says why its thresholds lie as they do",

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Guarantee, InputError, UpsideDownWarning, calibrate_labelled, verify
+from pac_wrap import Guarantee, InputError, UpsideDownWarning, calibrate_labelled
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.request import Request
 from pac_wrap.report.account import account_of
@@ -435,11 +435,11 @@ def test_a_certificate_without_digests_says_what_it_cannot_show() -> None:
         database = Database("duckdb", opened)
         database.fill(scores, labels)
         found = calibrate(database, "t", score="s", label="y", dialect="ansi")
-    verified = verify(found, scores[labels == 0], scores[labels == 1])
+    verified = found.verify(scores[labels == 0], scores[labels == 1])
     assert verified
     assert not verified.digested
     assert str(verified).endswith("the certificate has no digest of them")
-    assert not verify(found, scores[labels == 0] + 1.0, scores[labels == 1])
+    assert not found.verify(scores[labels == 0] + 1.0, scores[labels == 1])
     account = account_of(found, scores[labels == 0], scores[labels == 1])
     assert "not taken" in as_json(account)
 

@@ -14,7 +14,7 @@ from pac_wrap.errors import InputError, PACWrapWarning
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificates.certificate import Certificate
-    from pac_wrap.method.certificates.verify import Verification
+    from pac_wrap.method.verify import Verification
 
 
 def evaluate(
@@ -116,14 +116,13 @@ def verify(
 
 def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Make a certificate or a curve again from all rows of some tables, and compare."""
-    from pac_wrap.method.certificates.verify import verify_against
     from pac_wrap.method.certify import certify
-    from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
+    from pac_wrap.method.curves.certify import CurveRequest
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.calibrate import certify_groups
-    from pac_wrap.method.groups.verify import request_of, verify_groups_against
     from pac_wrap.method.kinds.calibrate import KindRequest, certify_kinds
     from pac_wrap.method.request import Request
+    from pac_wrap.method.verify import compare, request_of
     from pac_wrap.tables.calibrate import TableGroups, TableSource
 
     columns: Any = reading.columns
@@ -133,22 +132,20 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
         source = partial(TableSource, table, columns[0], columns[1], text, score_type=kind)
         if reading.kind is not None:
             made = certify_kinds(source(kind=reading.kind), partial(KindRequest.again, loaded))
-            return verify_against(loaded, made)
+            return compare(loaded, made)
         if reading.group is not None:
             grouped = TableGroups(table, columns, text, kind)
-            return verify_groups_against(loaded, certify_groups(grouped, request_of(loaded, reading.mark)))
+            return compare(loaded, certify_groups(grouped, request_of(loaded, reading.mark)))
         if isinstance(loaded, Curve):
             again = certify(source(), CurveRequest.of_curve(loaded, reading.mark))
-            return verify_curve_against(loaded, again)
+            return compare(loaded, again)
         draws = None if loaded.weighting is None else loaded.weighting.draws
         request = Request(loaded.guarantee, loaded.overlap, reading.mark)
-        return verify_against(loaded, certify(source(weight=reading.weight, draws=draws), request))
+        return compare(loaded, certify(source(weight=reading.weight, draws=draws), request))
 
 
 def _verified_in_time(loaded: Any, reading: Reading, steps: Steps) -> "Verification":
     """Make a certificate again from rows in the order of time; it says itself how many steps were taken."""
-    from pac_wrap.method.certificates.verify import verify
-
     sampling = getattr(loaded, "sampling", None)
     if division_of(loaded) is not None or sampling is None or sampling.length != 1:
         raise InputError("--time is for certificates that were made with it; leave it out")
@@ -158,7 +155,8 @@ def _verified_in_time(loaded: Any, reading: Reading, steps: Steps) -> "Verificat
             if steps.hold_out is not None
             else "some series were held out of the calibration; give --hold-out and --seed as they were then"
         )
-    return verify(loaded, *classes_of(*rows_taken(reading, steps, sampling.every)))
+    found: Verification = loaded.verify(*classes_of(*rows_taken(reading, steps, sampling.every)))
+    return found
 
 
 def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:

@@ -12,7 +12,6 @@ from pac_wrap.base.text import listed, quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Bounds, Counted, Workload
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.verify import Verification
 from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.kinds.classes import ClassCertificate
@@ -23,6 +22,7 @@ from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.method.verify import Verification
 from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only
 from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
 from pac_wrap.report.sentences import made_facts, sides_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Certificate, CertificateError, Curve, InputError, calibrate, certify_curve, verify
+from pac_wrap import Certificate, CertificateError, Curve, InputError, calibrate, certify_curve
 from pac_wrap.base.codec import encode
 from pac_wrap.method.certificates.provenance import Provenance, harmless, now
 
@@ -55,8 +55,8 @@ def test_a_calibration_in_memory_gives_the_same_bytes_twice() -> None:
 
 
 def test_it_is_no_part_of_what_is_verified() -> None:
-    assert verify(SIGNED, NORMAL, ANOMALOUS)
-    assert not verify(SIGNED, NORMAL[1:], ANOMALOUS)
+    assert SIGNED.verify(NORMAL, ANOMALOUS)
+    assert not SIGNED.verify(NORMAL[1:], ANOMALOUS)
 
 
 def test_the_certificates_of_a_curve_take_it_over() -> None:

@@ -22,8 +22,6 @@ from pac_wrap import (
     calibrate,
     certify_curve,
     certify_curve_chunks,
-    verify,
-    verify_curve,
 )
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.curves.curve import best, cells
@@ -81,7 +79,7 @@ def test_a_certificate_of_any_threshold_can_be_verified(
     kept = Guarantee(fpr if fpr < 1 else None, fnr if fnr < 1 else None)
     assert kept_by(certificate) == certificate.guarantee == kept
     assert Certificate.from_json(certificate.to_json()) == certificate
-    assert verify(certificate, normal[::-1], anomalous), str(verify(certificate, normal, anomalous))
+    assert certificate.verify(normal[::-1], anomalous), str(certificate.verify(normal, anomalous))
     assert certificate == calibrate(normal, anomalous, Request(kept, Given(threshold)))
     assert certificate.verdicts(normal).tolist() == [int(score >= threshold) for score in normal]
     assert not certificate.empty
@@ -103,9 +101,9 @@ def test_the_certificate_says_that_the_threshold_was_free(scale: int) -> None:
 
 def test_a_certificate_of_other_scores_is_not_verified() -> None:
     certificate = CURVE.at(1.3)
-    assert verify(certificate, NORMAL, ANOMALOUS)
-    assert not verify(certificate, NORMAL[:-1], ANOMALOUS)
-    moved = verify(certificate, NORMAL + 0.2, ANOMALOUS)
+    assert certificate.verify(NORMAL, ANOMALOUS)
+    assert not certificate.verify(NORMAL[:-1], ANOMALOUS)
+    moved = certificate.verify(NORMAL + 0.2, ANOMALOUS)
     assert any("certified.max_fpr" in one for one in moved.differences)
 
 
@@ -121,12 +119,12 @@ def test_one_class_alone_bounds_its_rate() -> None:
     assert band_of(800, 0.05).of([budget.errors + 1])[0] > 0.05
     below, above = np.sort(NORMAL)[[-1 - budget.errors, -budget.errors]]
     assert below < certificate.rule.anomaly_from <= above
-    assert verify(certificate, NORMAL, [])
+    assert certificate.verify(NORMAL, [])
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert certificate.prediction_sets([9.0, -9.0]).tolist() == [[False, True], [True, True]]
     only = certify_curve([], ANOMALOUS).choose(max_fnr=0.1)
     assert only.guarantee.max_fpr is None
-    assert verify(only, [], ANOMALOUS)
+    assert only.verify([], ANOMALOUS)
 
 
 def exhaustive(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
@@ -211,8 +209,8 @@ def test_beyond_the_largest_bound_that_was_asked_for_nothing_is_said() -> None:
     assert curve.anomalous.bounds[-1] <= 0.4
     assert Curve.from_json(curve.to_json()) == curve
     assert "where it would exceed 0.1, nothing is said" in str(curve)
-    assert verify_curve(curve, NORMAL, ANOMALOUS)
-    assert not verify_curve(curve, NORMAL + 0.1, ANOMALOUS)
+    assert curve.verify(NORMAL, ANOMALOUS)
+    assert not curve.verify(NORMAL + 0.1, ANOMALOUS)
     chunks = [(NORMAL, np.zeros(800)), (ANOMALOUS, np.ones(300))]
     assert certify_curve_chunks(lambda: chunks, **tops) == curve
     places, fpr, fnr = CURVE.steps()
@@ -226,7 +224,7 @@ def test_beyond_the_largest_bound_that_was_asked_for_nothing_is_said() -> None:
     for threshold in (-1.0, 1.5, 6.0):
         made = curve.at(threshold)
         assert Certificate.from_json(made.to_json()) == made
-        assert verify(made, NORMAL, ANOMALOUS)
+        assert made.verify(NORMAL, ANOMALOUS)
         assert made.overlap == Given(threshold, 0.1, 0.4)
     assert curve.at(-1.0).guarantee.max_fpr is None
     assert curve.at(6.0).guarantee.max_fnr is None
@@ -256,7 +254,7 @@ def test_it_survives_its_file(tmp_path: Path) -> None:
     large = certify_curve(RNG.normal(0, 1, 50_000).astype(np.float32), ANOMALOUS.astype(np.float32))
     assert Curve.from_json(large.to_json()) == large
     assert large.score_type == "float32"
-    assert verify(large.at(1.7), NORMAL, ANOMALOUS) is not None
+    assert large.at(1.7).verify(NORMAL, ANOMALOUS) is not None
 
 
 def test_a_curve_of_ties_and_infinities_survives_its_file() -> None:
@@ -300,13 +298,11 @@ def test_a_file_that_was_changed_or_contradicts_itself_is_refused() -> None:
 
 
 def test_it_is_verified_from_its_scores() -> None:
-    assert verify_curve(CURVE, NORMAL[::-1], ANOMALOUS)
-    found = verify_curve(CURVE, NORMAL, ANOMALOUS + 0.5)
+    assert CURVE.verify(NORMAL[::-1], ANOMALOUS)
+    found = CURVE.verify(NORMAL, ANOMALOUS + 0.5)
     assert not found
     assert any("300 of the 300 anomalous scores" in one for one in found.differences)
-    assert not verify_curve(CURVE, NORMAL[1:], ANOMALOUS)
-    with pytest.raises(InputError, match="must be a Curve"):
-        verify_curve(CURVE.at(1.0), NORMAL, ANOMALOUS)  # type: ignore[arg-type]
+    assert not CURVE.verify(NORMAL[1:], ANOMALOUS)
 
 
 def test_chunks_give_the_same_curve_byte_for_byte() -> None:

@@ -19,7 +19,6 @@ from pac_wrap import (
     Raise,
     UpsideDownWarning,
     calibrate_labelled,
-    verify_groups,
 )
 from pac_wrap.base.codec import checksum
 from pac_wrap.method.certificates.consistency import inconsistencies
@@ -230,10 +229,10 @@ def test_verification_finds_the_shares_again() -> None:
     groups = np.repeat(np.arange(9), [300, 200, 150, 100, 50, 40, 30, 20, 10])
     for options in ({}, {"pool": True}, {"overlap": "hold_fnr"}):
         found = calibrate_labelled(scores, labels, together=True, **options, by=groups)
-        assert verify_groups(found, scores, labels, groups)
+        assert found.verify(scores, labels, groups)
         assert found.shares is not None
         less = replace(found, shares=(found.shares[0] / 2, found.shares[1]))
-        assert "the deltas of each group are" in str(verify_groups(less, scores, labels, groups))
+        assert "the deltas of each group are" in str(less.verify(scores, labels, groups))
 
 
 def test_verification_names_the_groups_that_differ() -> None:
@@ -241,25 +240,23 @@ def test_verification_names_the_groups_that_differ() -> None:
     groups = np.repeat(np.arange(9), 100)
     found = calibrate_labelled(scores, labels, pool=True, by=groups)
     order = np.random.default_rng(0).permutation(900)
-    assert verify_groups(found, scores[order], labels[order], groups[order])
+    assert found.verify(scores[order], labels[order], groups[order])
     changed = scores.copy()
     changed[::100] += 0.25
-    said = str(verify_groups(found, changed, labels, groups))
+    said = str(found.verify(changed, labels, groups))
     assert "group 0: normal.digest" in said
     assert "4 more groups differ" in said
     assert "the pool: " in said
     assert "1 groups are in the certificate alone, such as 8" in str(
-        verify_groups(found, scores[:800], labels[:800], groups[:800])
+        found.verify(scores[:800], labels[:800], groups[:800])
     )
     more = np.append(groups, 77)
     assert "in the scores alone, such as 77" in str(
-        verify_groups(found, np.append(scores, 0), np.append(labels, 0), more)
+        found.verify(np.append(scores, 0), np.append(labels, 0), more)
     )
     narrow = calibrate_labelled(np.round(scores.astype(np.float32) / 7, 3), labels, by=groups)
     assert narrow.score_type == "float32"
-    assert verify_groups(narrow, np.round(scores.astype(np.float32) / 7, 3).astype(float), labels, groups)
-    with pytest.raises(InputError, match="must be a GroupCertificate"):
-        verify_groups("groups.json", scores, labels, groups)  # type: ignore[arg-type]  # refused
+    assert narrow.verify(np.round(scores.astype(np.float32) / 7, 3).astype(float), labels, groups)
 
 
 def test_missing_scores_are_abstained_on_and_said() -> None:

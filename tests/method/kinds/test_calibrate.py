@@ -22,7 +22,6 @@ from pac_wrap import (
     VacuousWarning,
     calibrate,
     calibrate_labelled,
-    verify,
 )
 from pac_wrap.method.promise import Population
 from pac_wrap.method.request import Request
@@ -88,7 +87,7 @@ def test_every_part_keeps_its_own_threshold(
         again = calibrate(
             dict(reversed(list(low.items()))), dict(reversed(list(high.items()))), asked, overlap=overlap
         )
-        assert verify(certificate, low, high)
+        assert certificate.verify(low, high)
     assert again == certificate
     assert Certificate.from_json(certificate.to_json()) == certificate
     for name, scores in high.items():
@@ -198,7 +197,7 @@ def test_kinds_of_different_types_are_all_taken_for_doubles() -> None:
     assert certificate.score_type == "float64"
     narrow = calibrate(NORMAL.astype(np.float32), {k: v.astype(np.float32) for k, v in KINDS.items()}, ASKED)
     assert narrow.score_type == "float32"
-    assert verify(narrow, NORMAL.astype(np.float32), {k: v.astype(np.float32) for k, v in KINDS.items()})
+    assert narrow.verify(NORMAL.astype(np.float32), {k: v.astype(np.float32) for k, v in KINDS.items()})
 
 
 def test_certificates_without_kinds_are_as_they_were() -> None:
@@ -276,14 +275,14 @@ def test_a_guarantee_that_promises_nothing_of_any_kind_is_refused() -> None:
 
 def test_verification_names_the_kind_that_differs() -> None:
     certificate = calibrate(NORMAL, KINDS, ASKED)
-    assert verify(certificate, NORMAL[::-1], dict(reversed(KINDS.items())))
-    wrong = verify(certificate, NORMAL, KINDS | {"stolen": STOLEN[1:]})
+    assert certificate.verify(NORMAL[::-1], dict(reversed(KINDS.items())))
+    wrong = certificate.verify(NORMAL, KINDS | {"stolen": STOLEN[1:]})
     assert "anomalous 'stolen' n is 800 in the certificate, 799 from the scores" in str(wrong)
-    other = verify(certificate, NORMAL, {"stolen": STOLEN, "new": TAKEOVER})
+    other = certificate.verify(NORMAL, {"stolen": STOLEN, "new": TAKEOVER})
     assert "the anomalous kind 'takeover' is only in the certificate" in str(other)
     assert "the anomalous kind 'new' is only among the scores" in str(other)
     with pytest.raises(InputError, match="without kinds"):
-        verify(certificate.binding, NORMAL, KINDS)
+        certificate.binding.verify(NORMAL, KINDS)
 
 
 def test_what_was_measured_is_said_kind_by_kind() -> None:

@@ -21,7 +21,6 @@ from pac_wrap import (
     VacuousWarning,
     calibrate,
     calibrate_classes,
-    verify_classes,
 )
 from pac_wrap.base.codec import checksum
 from pac_wrap.base.floats import rounded_down, shared_together
@@ -107,7 +106,7 @@ def test_no_class_is_ruled_out_more_often_than_its_budget_allows(data: st.DataOb
         milder = np.argsort(order)[labels] < place
         np.testing.assert_array_equal(milder, ~sets[np.arange(labels.size), labels])
     assert ClassCertificate.from_json(certificate.to_json()) == certificate
-    assert verify_classes(certificate, scores[::-1], labels[::-1])
+    assert certificate.verify(scores[::-1], labels[::-1])
 
 
 def test_severities_are_decided_one_after_the_other() -> None:
@@ -133,7 +132,7 @@ def test_one_score_with_thresholds_in_order() -> None:
     assert high is not None
     assert low is not None
     assert certificate.verdicts([high, low, np.nextafter(low, -inf)]).tolist() == [0, 1, 2]
-    assert verify_classes(certificate, risk, labels)
+    assert certificate.verify(risk, labels)
 
 
 def test_a_class_without_labels_is_never_ruled_out() -> None:
@@ -182,12 +181,12 @@ def test_float32_scores_decide_as_they_calibrated() -> None:
     certificate = calibrate_classes(narrow, LABELS)
     assert certificate.score_type == "float32"
     np.testing.assert_array_equal(certificate.verdicts(narrow), certificate.verdicts(narrow.astype(float)))
-    assert verify_classes(certificate, narrow, LABELS)
-    assert verify_classes(certificate, narrow.astype(float), LABELS)
+    assert certificate.verify(narrow, LABELS)
+    assert certificate.verify(narrow.astype(float), LABELS)
     # the doubles that these were rounded from are rounded again
     assert (narrow.astype(float) != SCORES).any()
-    assert verify_classes(certificate, SCORES, LABELS)
-    assert not verify_classes(CERTIFICATE, narrow.astype(float), LABELS)
+    assert certificate.verify(SCORES, LABELS)
+    assert not CERTIFICATE.verify(narrow.astype(float), LABELS)
 
 
 def test_missing_scores_leave_a_row_undecided_or_are_refused() -> None:
@@ -202,7 +201,7 @@ def test_missing_scores_leave_a_row_undecided_or_are_refused() -> None:
     with pytest.raises(InputError, match="class_scores must not contain NaN, got 1 of 2"):
         calibrate_classes(rows, [0, 1])
     with pytest.raises(InputError, match="NaN"):
-        verify_classes(CERTIFICATE, rows, [0, 1])
+        CERTIFICATE.verify(rows, [0, 1])
 
 
 def test_what_was_measured_is_said_class_by_class() -> None:
@@ -215,12 +214,10 @@ def test_what_was_measured_is_said_class_by_class() -> None:
 
 
 def test_verification_names_the_class_that_differs() -> None:
-    wrong = verify_classes(CERTIFICATE, SCORES[1:], LABELS[1:])
+    wrong = CERTIFICATE.verify(SCORES[1:], LABELS[1:])
     assert f"class '{LABELS[0]}' n is" in str(wrong)
-    with pytest.raises(InputError, match="ClassCertificate"):
-        verify_classes("file", SCORES, LABELS)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="same length"):
-        verify_classes(CERTIFICATE, SCORES, LABELS[1:])
+        CERTIFICATE.verify(SCORES, LABELS[1:])
 
 
 def test_a_file_gives_it_back_and_many_classes_fit(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from pac_wrap import (
     calibrate,
     certify_curve,
     recalibrate,
-    verify,
 )
 from pac_wrap.method.certificates.lineage import Lineage
 from support.kept import kept
@@ -90,7 +89,7 @@ def test_it_is_saved_shown_verified_and_checked(tmp_path: Path) -> None:
     second.save(tmp_path / "c.json")
     assert Certificate.load(tmp_path / "c.json") == second
     assert "lineage    number 2 after" in succeeded("show", tmp_path / "c.json")
-    assert verify(second, SCORES[LABELS == 0], SCORES[LABELS == 1])
+    assert second.verify(SCORES[LABELS == 0], SCORES[LABELS == 1])
     lineage = second.lineage
     assert lineage is not None
     for wrong in (
@@ -187,7 +186,7 @@ def test_a_threshold_of_a_curve_stays_with_what_the_new_points_bound_there() -> 
     scores, labels = np.append(normal + 0.1, anomalous), np.repeat([0, 1], [900, 600])
     second = recalibrate(first, scores, labels)
     assert Certificate.from_json(second.to_json()) == second
-    assert verify(second, normal + 0.1, anomalous)
+    assert second.verify(normal + 0.1, anomalous)
     assert (second.overlap, second.rule) == (first.overlap, first.rule)
     third_delta = second.guarantee.delta_fpr
     expected = certify_curve(normal + 0.1, anomalous, third_delta, third_delta).at(1.7)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pac_wrap import Certificate, Guarantee, InputError, LabelUntil, Regime, UpsideDownWarning, verify
+from pac_wrap import Certificate, Guarantee, InputError, LabelUntil, Regime, UpsideDownWarning
 from pac_wrap.method.planning.sequential import PerClass
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
@@ -118,7 +118,7 @@ def test_labels_of_scikit_learn_and_narrow_scores() -> None:
     assert certificate is not None
     assert certificate.score_type == "float32"
     assert Certificate.from_json(certificate.to_json()) == certificate
-    assert verify(certificate, *until.scores)
+    assert certificate.verify(*until.scores)
 
 
 def test_after_the_end_nothing_more_is_taken() -> None:
@@ -144,7 +144,7 @@ def test_classes_that_overlap_end_with_abstention() -> None:
     assert kept_by(certificate) == Guarantee()
     assert not certificate.rule.single
     assert "ended: no look succeeded, and no later one can" in str(until)
-    assert verify(certificate, *until.scores)
+    assert certificate.verify(*until.scores)
 
 
 def test_a_threshold_that_is_given_is_certified_class_by_class() -> None:
@@ -159,7 +159,7 @@ def test_a_threshold_that_is_given_is_certified_class_by_class() -> None:
     assert certificate.rule == Rule(1.0, 1.0)
     assert (certificate.fpr.n, certificate.fnr.n) == (100, 100)
     assert Certificate.from_json(certificate.to_json()) == certificate
-    assert verify(certificate, *until.scores)
+    assert certificate.verify(*until.scores)
     assert "the threshold 1.0 was given beforehand" in str(certificate)
 
 
@@ -209,7 +209,7 @@ def test_a_single_ceiling_with_a_threshold() -> None:
     assert certificate.rule == Rule(0.5, 0.5)
     assert certificate.fnr.n == 100
     assert Certificate.from_json(certificate.to_json()) == certificate
-    assert verify(certificate, *until.scores)
+    assert certificate.verify(*until.scores)
     assert "normal     40" not in str(until)
     assert "normal     50 labels, nothing promised" in str(until)
 

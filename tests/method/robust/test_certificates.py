@@ -33,7 +33,6 @@ from pac_wrap import (
     evaluate,
     plan,
     recalibrate,
-    verify,
 )
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.promise import Promise
@@ -72,7 +71,7 @@ def test_it_is_saved_read_verified_and_shown(overlap: Any) -> None:
     made = calibrate(NORMAL, ANOMALOUS, ASKED, overlap=overlap)
     read = Certificate.from_json(made.to_json())
     assert read == made
-    assert verify(read, NORMAL, ANOMALOUS)
+    assert read.verify(NORMAL, ANOMALOUS)
     assert not read.uncertified
     assert (kept_by(read).shift, kept_by(read).label_noise) == (ASKED.shift, ASKED.label_noise)
     shown = str(read)

@@ -18,7 +18,6 @@ from pac_wrap import (
     LabelNoise,
     TotalVariation,
     calibrate,
-    verify,
 )
 from pac_wrap.method.robust.weights import Draws, Weighting, survivors
 from pac_wrap.method.strategies.looks import Looks
@@ -119,7 +118,7 @@ def test_without_a_seed_the_system_draws_one_that_is_recorded_and_verified() -> 
     assert not read.weighting.chosen
     assert f"seed {seeds[0]} drawn by the system" in str(read)
     assert "tried before" not in str(read)
-    assert verify(read, NORMAL, ANOMALOUS, normal_weights=WEIGHTS)
+    assert read.verify(NORMAL, ANOMALOUS, normal_weights=WEIGHTS)
     same = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=seeds[0])
     assert replace(same, weighting=read.weighting) == read
 
@@ -141,18 +140,18 @@ def test_it_is_saved_read_and_verified_with_its_weights_only(pair: bool) -> None
     assert read == made
     assert read.weighting is not None
     assert read.weighting.intervals is pair
-    verified = verify(read, NORMAL, ANOMALOUS, normal_weights=weights)
+    verified = read.verify(NORMAL, ANOMALOUS, normal_weights=weights)
     assert verified
     assert "these scores, labels and weights, in this order, give" in str(verified)
     turned: Any = tuple(one[::-1] for one in weights) if pair else weights[::-1]
-    other = verify(read, NORMAL[::-1], ANOMALOUS, normal_weights=turned)
+    other = read.verify(NORMAL[::-1], ANOMALOUS, normal_weights=turned)
     assert not other
     assert "points in their order, which must be that of calibration" in str(other)
-    assert not verify(read, NORMAL, ANOMALOUS, normal_weights=np.ones(400))
-    assert "were drawn by weights; give normal_weights" in refusal(lambda: verify(read, NORMAL, ANOMALOUS))
+    assert not read.verify(NORMAL, ANOMALOUS, normal_weights=np.ones(400))
+    assert "were drawn by weights; give normal_weights" in refusal(lambda: read.verify(NORMAL, ANOMALOUS))
     plain = calibrate(NORMAL, ANOMALOUS)
     assert "have no weights; leave anomalous_weights out" in refusal(
-        lambda: verify(plain, NORMAL, ANOMALOUS, anomalous_weights=np.ones(300))
+        lambda: plain.verify(NORMAL, ANOMALOUS, anomalous_weights=np.ones(300))
     )
 
 

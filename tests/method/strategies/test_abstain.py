@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Certificate, verify
+from pac_wrap import Certificate
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
@@ -116,7 +116,7 @@ def test_infinities_and_signed_zeros(kind: Any, normal: float, anomalous: float,
         assert str(certificate.rule.anomaly_from) == str(tau)  # zero has no sign
     assert certificate.verdicts([normal, anomalous]).tolist() == [0, 1]
     assert Certificate.from_json(certificate.to_json()) == certificate
-    assert verify(certificate, np.full(100, normal, kind), np.full(100, anomalous, kind))
+    assert certificate.verify(np.full(100, normal, kind), np.full(100, anomalous, kind))
 
 
 def test_the_largest_double_leaves_no_threshold_above_it() -> None:
@@ -130,14 +130,14 @@ def test_the_largest_double_leaves_no_threshold_above_it() -> None:
 @given(scores(9, 30), scores(9, 30))
 def test_verify_finds_the_same_single_threshold_and_no_other(normal: Floats, anomalous: Floats) -> None:
     certificate = calibrate_quietly(normal, anomalous, Guarantee(0.3, 0.3))
-    assert verify(certificate, normal, anomalous)
+    assert certificate.verify(normal, anomalous)
     tau = certificate.rule.anomaly_from
     high = certificate.thresholds.clear_below
     if certificate.regime is Regime.SEPARATED and high is not None and tau < high < inf:
         # a threshold that keeps both promises, and yet not the one that was asked for
         moved = replace(certificate, rule=Rule(high, high))
         assert Certificate.from_json(moved.to_json()) == moved
-        assert not verify(moved, normal, anomalous)
+        assert not moved.verify(normal, anomalous)
 
 
 def test_a_narrower_type_is_judged_by_the_score_that_decides() -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.verify import verify
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.hold import Hold
@@ -202,7 +201,7 @@ def test_a_side_can_be_held_at_any_delta(overlap: str, delta: float, size: int) 
     asked = Guarantee(0.3, 0.3, delta, delta)
     certificate = calibrate(normal, anomalous, asked, overlap=overlap)
     assert Certificate.from_json(certificate.to_json()) == certificate
-    assert verify(certificate, normal, anomalous)
+    assert certificate.verify(normal, anomalous)
     assert not certificate.uncertified
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Certificate, CertificateError, Guarantee, InputError, calibrate, verify
+from pac_wrap import Certificate, CertificateError, Guarantee, InputError, calibrate
 from pac_wrap.method.certify import calibrate_chunks
 from pac_wrap.method.request import Request
 from pac_wrap.method.rule import Rule
@@ -40,7 +40,7 @@ def test_every_certificate_is_believed_again_and_verified(kind: str) -> None:
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert isinstance(certificate.overlap, Looks)
     anomalous = NEAR if kind in ("overlapping", "not kept") else FAR[: certificate.fnr.n]
-    assert verify(certificate, NORMAL[: certificate.fpr.n], anomalous)
+    assert certificate.verify(NORMAL[: certificate.fpr.n], anomalous)
     assert "must not depend on their scores" in str(certificate)
 
 

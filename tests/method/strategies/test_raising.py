@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Certificate, verify
+from pac_wrap import Certificate
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
@@ -182,7 +182,7 @@ def test_too_few_labels_for_any_ceiling_abstain_everywhere(n: int, m: int) -> No
     assert Certificate.from_json(certificate.to_json()) == certificate
     (sentence,) = certificate.overlap.explanation(certificate.claim)
     assert sentence == "Strategy raise: too few labels for any ceiling up to 0.5."
-    assert verify(certificate, np.zeros(n), np.ones(m))
+    assert certificate.verify(np.zeros(n), np.ones(m))
 
 
 def test_ties_are_never_split() -> None:
@@ -206,7 +206,7 @@ def test_infinities_and_signed_zeros(kind: Any, n: int, m: int, pair: tuple[floa
     assert certificate.verdicts(np.array(pair, kind)).tolist() == [0, 1]
     assert str(certificate.rule.anomaly_from) != "-0.0"
     assert Certificate.from_json(certificate.to_json()) == certificate
-    assert verify(certificate, normal, anomalous)
+    assert certificate.verify(normal, anomalous)
 
 
 def test_the_largest_double_and_infinity_are_one() -> None:
@@ -239,11 +239,11 @@ def test_what_raising_says_of_itself() -> None:
 
 def test_verify_says_what_differs() -> None:
     certificate = calibrate(NORMAL, NEAR, overlap="raise")
-    assert verify(certificate, NORMAL, NEAR)
+    assert certificate.verify(NORMAL, NEAR)
     moved = NORMAL.copy()
     moved[:40] += 3.0
-    assert not verify(certificate, moved, NEAR)
-    assert not verify(replace(certificate, separable=True), NORMAL, NEAR)
+    assert not certificate.verify(moved, NEAR)
+    assert not replace(certificate, separable=True).verify(NORMAL, NEAR)
 
 
 def test_more_labels_than_rungs_can_be_gone_through_are_refused() -> None:

@@ -19,7 +19,6 @@ from pac_wrap import (
     calibrate,
     calibrate_chunks,
     plan,
-    verify,
 )
 from pac_wrap.base.floats import rounded_down
 from pac_wrap.series import calibrate_points, window_points
@@ -134,7 +133,7 @@ def test_no_score_decides_the_deltas_and_every_way_in_gives_the_same(overlap: An
         found = calibrate(normal, anomalous, asked, overlap=overlap)
         seen.add((found.guarantee.delta_fpr, found.guarantee.delta_fnr))
         assert found.confidence >= 0.93
-        assert verify(found, normal, anomalous)
+        assert found.verify(normal, anomalous)
         assert Certificate.from_json(found.to_json()) == found
         order = RNG.permutation(490)
         scores, labels = np.append(normal, anomalous)[order], np.repeat([0, 1], [400, 90])[order]
@@ -155,7 +154,7 @@ def test_kinds_share_by_their_counts_too() -> None:
     found = calibrate(normal, kinds, Guarantee(confidence=0.95))
     assert not found.empty
     assert found.confidence >= 0.95
-    assert verify(found, normal, kinds)
+    assert found.verify(normal, kinds)
     few = calibrate(normal, {name: scores[:71] for name, scores in kinds.items()}, Guarantee(confidence=0.95))
     assert few.empty
     assert few.confidence >= 0.95

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from math import inf, nextafter
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ from pac_wrap.method.clause import Clause, Written, asked_by, binding, confidenc
 from pac_wrap.method.metrics import Measured, Tally, measured_kinds, tally
 from pac_wrap.method.promise import LABELS, Guarantee, Label, Population, Promise, check_kind
 from pac_wrap.method.robust.shift_and_noise import Robust
-from pac_wrap.method.robust.weights import Weighting
+from pac_wrap.method.robust.weights import Weighting, Weights
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling, are_independent
 from pac_wrap.method.strategies.abstain import Abstain
@@ -42,6 +42,9 @@ from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds, find_regime
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
+
+if TYPE_CHECKING:
+    from pac_wrap.method.verify import Verification
 
 # every strategy that a certificate can have been made with
 Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
@@ -431,6 +434,52 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
             The share, from 0 to 1.
         """
         return self.rule.ambiguity(scores)
+
+    def verify(
+        self,
+        normal: ArrayLike | Kinds,
+        anomalous: ArrayLike | Kinds,
+        *,
+        normal_weights: Weights | None = None,
+        anomalous_weights: Weights | None = None,
+    ) -> "Verification":
+        """Recompute it from the scores it was made of, and say where the two differ.
+
+        This shows that the scores, in any order unless they have weights, give the certificate. It does not
+        show that the detector gave these scores, that the labels are right, or that nobody chose the rows.
+
+        Parameters
+        ----------
+        normal, anomalous : array-like of float, or mapping of kinds to such
+            The calibration scores of each class, by kind for a certificate of kinds. Those of a wider type
+            than the certificate's are rounded to it first: a float32 that was written as 0.3 comes back as a
+            double.
+        normal_weights, anomalous_weights : array-like of float, or pair of such, optional
+            The weights that `calibrate` was given, if any, in the order of the scores.
+
+        Returns
+        -------
+        Verification
+            True if nothing differs; printed, it says what does.
+
+        Raises
+        ------
+        InputError
+            If scores are not numbers, or weights are missing.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> certificate = calibrate([0.1, 0.2], [0.8, 0.9])
+        >>> bool(certificate.verify([0.2, 0.1], [0.8, 0.9]))
+        True
+        >>> print(certificate.verify([0.1, 0.3], [0.8, 0.9]))  # doctest: +ELLIPSIS
+        not verified: normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from ...
+        """
+
+        from pac_wrap.method.verify import verify
+
+        return verify(self, normal, anomalous, (normal_weights, anomalous_weights))
 
     @property
     def checksum(self) -> str:

@@ -1,6 +1,5 @@
 """Labelled scores in, certified curve out: from memory, from chunks, and from passes over anything."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,9 +10,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_array, as_labelled, as_scores, label_text, type_of
 from pac_wrap.base.floats import ScoreType, shared_together
-from pac_wrap.base.text import quoted
-from pac_wrap.errors import InputError, UpsideDownWarning
-from pac_wrap.method.certificates.verify import Verification, as_made
+from pac_wrap.errors import InputError
 from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.band import band_of, check_delta, check_top
 from pac_wrap.method.curves.curve import Curve, CurveSide
@@ -113,10 +110,10 @@ def certify_curve(
     FPR <= 0.04979 (confidence 0.95), FNR <= 0.1484 (confidence 0.95)
     """
     request = CurveRequest(delta_fpr, delta_fnr, top_fpr=top_fpr, top_fnr=top_fnr)
-    return _of_classes(request, normal, anomalous)
+    return certify_curve_scores(request, normal, anomalous)
 
 
-def _of_classes(request: CurveRequest, normal: ArrayLike, anomalous: ArrayLike) -> Curve:
+def certify_curve_scores(request: CurveRequest, normal: ArrayLike, anomalous: ArrayLike) -> Curve:
     """Return the curve of two classes whose scores are in memory."""
     given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     low, high = as_scores(given[0], "normal"), as_scores(given[1], "anomalous")
@@ -203,7 +200,7 @@ def certify_curve_labelled(
     if by is None:
         if together:
             raise InputError("together is for groups; give by too, or leave it out")
-        return _of_classes(asked, wide[~mask], wide[mask])
+        return certify_curve_scores(asked, wide[~mask], wide[mask])
     _, _, found, _ = checked(scores, labels, by, anomaly_label)
     if together:
         each = [shared_together(delta, len(found.values)) for delta in (asked.delta_fpr, asked.delta_fnr)]
@@ -211,7 +208,7 @@ def certify_curve_labelled(
     order = np.argsort(found.codes, kind="stable")
     ends = np.cumsum(np.bincount(found.codes, minlength=len(found.values)))
     return {
-        group: _of_classes(asked, wide[rows[~mask[rows]]], wide[rows[mask[rows]]])
+        group: certify_curve_scores(asked, wide[rows[~mask[rows]]], wide[rows[mask[rows]]])
         for group, rows in zip(found.values, np.split(order, ends[:-1]), strict=True)
     }
 
@@ -256,57 +253,3 @@ def certify_curve_chunks(
     """
     request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
     return certify(ChunkSource(chunks, anomaly_label), request)
-
-
-def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
-    """Recompute a curve from the scores it was made of, and say where the two differ.
-
-    Parameters
-    ----------
-    curve : Curve
-        What is to be verified.
-    normal, anomalous : array-like of float
-        The calibration scores of each class, rounded to the curve's type if theirs is wider.
-
-    Returns
-    -------
-    Verification
-        True if nothing differs; printed, it says what does.
-
-    Raises
-    ------
-    InputError
-        If the first argument is no curve, or scores are none.
-
-    Examples
-    --------
-    >>> curve = certify_curve([0.1, 0.2], [0.8, 0.9])
-    >>> bool(verify_curve(curve, [0.2, 0.1], [0.8, 0.9]))
-    True
-    """
-    if not isinstance(curve, Curve):
-        raise InputError(f"curve must be a Curve, got {quoted(curve)}; load a file with Curve.load")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UpsideDownWarning)
-        again = _of_classes(
-            CurveRequest.of_curve(curve),
-            as_made(curve.score_type, normal, "normal"),
-            as_made(curve.score_type, anomalous, "anomalous"),
-        )
-    return verify_curve_against(curve, again)
-
-
-def verify_curve_against(curve: Curve, again: Curve) -> Verification:
-    """Compare a curve with one that was made anew."""
-    sides = (("normal", curve.normal, again.normal), ("anomalous", curve.anomalous, again.anomalous))
-    return Verification(tuple(text for side in sides for text in _differences(*side)))
-
-
-def _differences(name: str, found: CurveSide, expected: CurveSide) -> Iterator[str]:
-    for field in ("n", "digest", "delta"):
-        value, other = getattr(found, field), getattr(expected, field)
-        if value != other:
-            yield f"{name}.{field} is {value!r} in the curve, {other!r} from the scores"
-    if found.n == expected.n and found.scores != expected.scores:
-        wrong = sum(a != b for a, b in zip(found.scores, expected.scores, strict=True))
-        yield f"{wrong:,} of the {len(found.scores):,} {name} scores in the curve are not at their ranks"

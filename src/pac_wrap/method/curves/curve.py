@@ -40,6 +40,8 @@ from pac_wrap.version import __version__
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from pac_wrap.method.verify import Verification
+
 Rates = NDArray[np.float64]
 # eight digits of a level are the same on every machine, but for the last
 _CLOSE: Final = 1e-6
@@ -366,6 +368,30 @@ class Curve(Traced, SavedAsJSON):
         """Return a threshold for each pair of bounds, rising, and the bounds of the FPR and the FNR."""
         places = cells((*self.normal.scores, *self.anomalous.scores))
         return places, self.fpr(places), self.fnr(places)
+
+    def verify(self, normal: ArrayLike, anomalous: ArrayLike) -> "Verification":
+        """Recompute it from the scores it was made of, and say where the two differ.
+
+        Parameters
+        ----------
+        normal, anomalous : array-like of float
+            The calibration scores of each class, rounded to the curve's type if theirs is wider.
+
+        Returns
+        -------
+        Verification
+            True if nothing differs; printed, it says what does.
+
+        Examples
+        --------
+        >>> from pac_wrap import certify_curve
+        >>> bool(certify_curve([0.1, 0.2], [0.8, 0.9]).verify([0.2, 0.1], [0.8, 0.9]))
+        True
+        """
+
+        from pac_wrap.method.verify import verify_curve
+
+        return verify_curve(self, normal, anomalous)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the bound of the FNR against that of the FPR; needs matplotlib.

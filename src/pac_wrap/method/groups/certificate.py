@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from math import inf
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +46,9 @@ from pac_wrap.method.request import Request
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.sampling import are_independent
 from pac_wrap.method.thresholds import LARGEST, Regime
+
+if TYPE_CHECKING:
+    from pac_wrap.method.verify import Verification
 
 # lines of a certificate that a notebook shows
 _NOTEBOOK: Final = 12
@@ -325,7 +328,7 @@ class GroupCertificate(ShownGroups, Head, SavedAsJSON):
     version : str
         The version of the package that made it.
     provenance : Provenance, optional
-        Where the scores came from. It stands apart: `==` and `verify_groups` do not look at it.
+        Where the scores came from. It stands apart: `==` and `verify` do not look at it.
     groups : tuple
         The value of each group: a text, a number, true or false, or None for what was missing.
     columns : Columns
@@ -477,6 +480,36 @@ class GroupCertificate(ShownGroups, Head, SavedAsJSON):
         check_same_length("scores", verdicts.size, "labels", marks.size)
         counts = tallied(verdicts, marks, self.lookup.places(groups), len(self.groups))
         return measured(self.columns, self.groups, self.pooled, counts, self.asked.label_noise)
+
+    def verify(
+        self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
+    ) -> "Verification":
+        """Recompute the certificates of all groups from the scores they were made of, and say what differs.
+
+        Parameters
+        ----------
+        scores, labels, groups : array-like
+            The calibration points, in any order.
+        anomaly_label : object
+            The label that marks an anomaly.
+
+        Returns
+        -------
+        Verification
+            True if nothing differs; printed, it says what does, for the first few groups.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate_labelled
+        >>> scores, labels, groups = range(200), [0] * 100 + [1] * 100, ["a"] * 200
+        >>> certificate = calibrate_labelled(scores, labels, by=groups)
+        >>> bool(certificate.verify(scores[::-1], labels[::-1], groups))
+        True
+        """
+
+        from pac_wrap.method.verify import verify_groups
+
+        return verify_groups(self, scores, labels, groups, anomaly_label)
 
     @property
     def exclusions(self) -> Numbers:

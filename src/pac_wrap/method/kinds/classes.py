@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,6 @@ from pac_wrap.base.floats import (
     ScoreType,
     confidence_left,
     float_below,
-    is_narrower,
     kept_together,
     reaches,
     represents,
@@ -34,13 +33,15 @@ from pac_wrap.base.floats import (
 from pac_wrap.base.text import LONGEST, listed, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.consistency import digest_problems, version_problems
-from pac_wrap.method.certificates.verify import Verification, differences_of
 from pac_wrap.method.clause import Clause, Written, warn_of_lacking
 from pac_wrap.method.metrics import Measured
 from pac_wrap.method.promise import Population, Promise
 from pac_wrap.method.thresholds import clear_below
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.version import __version__
+
+if TYPE_CHECKING:
+    from pac_wrap.method.verify import Verification
 
 FORMAT: Final = "pac-wrap certificate of classes"
 MOST_CLASSES: Final = 1_000
@@ -213,6 +214,32 @@ class ClassCertificate(SavedAsJSON):
         """The chance, for each class, that its ceiling does not hold."""
         return next(one.asked.delta for one in self.clauses if one.asked is not None)
 
+    def verify(self, class_scores: ArrayLike, labels: ArrayLike) -> "Verification":
+        """Recompute it from the scores it was made of, and say where the two differ.
+
+        Parameters
+        ----------
+        class_scores : array-like of float, shape (n, K)
+            The calibration scores; those of a wider type than the certificate's are rounded to it first.
+        labels : array-like
+            Their classes.
+
+        Returns
+        -------
+        Verification
+            True if nothing differs; printed, it says what does.
+
+        Examples
+        --------
+        >>> scores, labels = [[1, 0], [0, 1]] * 100, [0, 1] * 100
+        >>> bool(calibrate_classes(scores, labels).verify(scores, labels))
+        True
+        """
+
+        from pac_wrap.method.verify import verify_classes
+
+        return verify_classes(self, class_scores, labels)
+
     @classmethod
     def _read(cls, text: str | bytes) -> Self:
         found: Self = typed(cls, content_of(text, cls._header, cls._noun, signs=_SIGNS), cls._noun)
@@ -312,7 +339,7 @@ Names = Sequence[object] | NDArray[Any]
 _USUAL_DELTA = 0.05
 
 
-class _Asked(NamedTuple):
+class ClassRequest(NamedTuple):
     """What is asked of each class, and in which order they are, by column."""
 
     names: tuple[str, ...]
@@ -391,56 +418,9 @@ def calibrate_classes(
     refuse_missing(scores)
     names = tuple(map(class_text, range(scores.shape[1]) if classes is None else classes))
     asked = _asked(names, max_error, delta, confidence, severities)
-    given_to = class_columns(labels, names)
-    check_same_length("class_scores", len(scores), "labels", given_to.size)
-    if not given_to.size:
-        raise InputError("class_scores and labels are empty; pass at least one labelled row")
-    found = _calibrated(asked, scores, given_to, type_of(given))
+    found = certify_class_scores(asked, scores, labels, type_of(given))
     warn_of_lacking(found.clauses)
     return found
-
-
-def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, labels: ArrayLike) -> Verification:
-    """Recompute a certificate of classes from the scores it was made of, and say where the two differ.
-
-    Parameters
-    ----------
-    certificate : ClassCertificate
-        What is to be verified.
-    class_scores : array-like of float, shape (n, K)
-        The calibration scores; those of a wider type than the certificate's are rounded to it first.
-    labels : array-like
-        Their classes.
-
-    Returns
-    -------
-    Verification
-        True if nothing differs; printed, it says what does.
-
-    Raises
-    ------
-    InputError
-        If the first argument is no such certificate, or scores and labels do not fit it.
-
-    Examples
-    --------
-    >>> scores, labels = [[1, 0], [0, 1]] * 100, [0, 1] * 100
-    >>> bool(verify_classes(calibrate_classes(scores, labels), scores, labels))
-    True
-    """
-    if not isinstance(certificate, ClassCertificate):
-        raise InputError(f"certificate must be a ClassCertificate, got {quoted(certificate)}")
-    clauses = certificate.clauses
-    ceilings = tuple(one.ceiling for one in clauses)
-    asked = _Asked(certificate.classes, ceilings, certificate.delta, certificate.severities)
-    scores = class_matrix(class_scores, len(clauses), single=certificate.severities is not None)
-    refuse_missing(scores)
-    if is_narrower(certificate.score_type, type_of(as_array(class_scores, "class_scores"))):
-        scores = rounded(scores, certificate.score_type)
-    given_to = class_columns(labels, certificate.classes)
-    check_same_length("class_scores", len(scores), "labels", given_to.size)
-    again = _calibrated(asked, scores, given_to, certificate.score_type)
-    return Verification(tuple(differences_of(certificate, again)))
 
 
 def _asked(
@@ -449,7 +429,7 @@ def _asked(
     delta: float | None,
     confidence: float | None,
     severities: Names | None,
-) -> _Asked:
+) -> ClassRequest:
     if not 2 <= len(names) <= MOST_CLASSES:
         raise InputError(f"there must be 2 to {MOST_CLASSES:,} classes, got {len(names):,}")
     if len(set(names)) < len(names) or any(not name or len(name) > LONGEST for name in names):
@@ -476,7 +456,7 @@ def _asked(
     share = usual
     if confidence is not None:  # the classes are independent samples: eq. (101)
         share = shared_together(float_below(confidence_left(check_rate("confidence", confidence))), count)
-    return _Asked(names, ceilings, check_rate("delta", share), order)
+    return ClassRequest(names, ceilings, check_rate("delta", share), order)
 
 
 def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iterator[float | None]:
@@ -497,12 +477,19 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
         yield None if ceiling is None else check_rate(f"max_error of {quoted(name)}", ceiling)
 
 
-def _calibrated(asked: _Asked, scores: Scores, labels: Columns, score_type: ScoreType) -> ClassCertificate:
+def certify_class_scores(
+    asked: ClassRequest, scores: Scores, labels: ArrayLike, score_type: ScoreType
+) -> ClassCertificate:
+    """Return what a request gets from a matrix of scores."""
+    given_to = class_columns(labels, asked.names)
+    check_same_length("class_scores", len(scores), "labels", given_to.size)
+    if not given_to.size:
+        raise InputError("class_scores and labels are empty; pass at least one labelled row")
     clauses: dict[int, Clause] = {}
     # whether a point was given a more severe class already, by the thresholds found so far
-    taken = np.zeros(labels.size, dtype=bool)
+    taken = np.zeros(given_to.size, dtype=bool)
     for column in asked.severities or range(len(asked.names)):
-        own = labels == column
+        own = given_to == column
         mine = np.ascontiguousarray(scores[own, column])
         of, ceiling = Population("class", asked.names[column]), asked.ceilings[column]
         promise = budget = threshold = None

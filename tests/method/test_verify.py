@@ -7,15 +7,14 @@ import pytest
 
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.verify import Verification, verify
-from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import Regime
+from pac_wrap.method.verify import Verification
 from pac_wrap.tails.bounds import Budget
-from support.strategies import Floats, calibrate_quietly, every_rule, refusal
+from support.strategies import Floats, calibrate_quietly, every_rule
 
 
 def sample(shift: float = 2.0, n: int = 300) -> tuple[Floats, Floats]:
@@ -27,7 +26,7 @@ def sample(shift: float = 2.0, n: int = 300) -> tuple[Floats, Floats]:
 def test_a_certificate_verifies_on_its_own_scores_in_any_order(options: dict[str, Any]) -> None:
     normal, anomalous = sample()
     certificate = calibrate(normal, anomalous, **options)
-    verification = verify(certificate, normal[::-1], np.sort(anomalous))
+    verification = certificate.verify(normal[::-1], np.sort(anomalous))
     assert verification
     assert verification.differences == ()
     shown, not_shown, *_ = str(verification).splitlines()
@@ -42,7 +41,7 @@ def test_one_changed_score_fails_the_verification(options: dict[str, Any], side:
     parts: dict[str, Any] = dict(zip(("normal", "anomalous"), sample(), strict=True))
     certificate = calibrate(**parts, **options)
     parts[side][17] = nextafter(parts[side][17], inf)
-    verification = verify(certificate, **parts)
+    verification = certificate.verify(**parts)
     assert not verification
     assert [text.split(" is ")[0] for text in verification.differences if "digest" in text] == [
         f"{side}.digest"
@@ -54,7 +53,7 @@ def test_one_changed_score_fails_the_verification(options: dict[str, Any], side:
 def test_one_score_more_fails_the_verification(options: dict[str, Any]) -> None:
     normal, anomalous = sample()
     certificate = calibrate(normal, anomalous, **options)
-    differences = verify(certificate, np.append(normal, 0.0), anomalous).differences
+    differences = certificate.verify(np.append(normal, 0.0), anomalous).differences
     assert "normal.n is 300 in the certificate, 301 from the scores" in differences
 
 
@@ -73,10 +72,10 @@ def test_another_guarantee_fails_the_verification(options: dict[str, Any]) -> No
         max_fpr=None if asked.max_fpr is None else asked.max_fpr - 0.01,
         max_fnr=None if asked.max_fnr is None else asked.max_fnr - 0.01,
     )
-    found = names(verify(replace(certificate, guarantee=stricter), normal, anomalous))
+    found = names(replace(certificate, guarantee=stricter).verify(normal, anomalous))
     assert found & {"certified.max_fpr", "certified.max_fnr"}
     surer = replace(asked, delta_fpr=asked.delta_fpr / 2, delta_fnr=asked.delta_fnr / 2)
-    found = names(verify(replace(certificate, guarantee=surer), normal, anomalous))
+    found = names(replace(certificate, guarantee=surer).verify(normal, anomalous))
     assert found & {"normal.budget.delta", "anomalous.budget.delta"}
 
 
@@ -88,7 +87,7 @@ def test_another_threshold_fails_the_verification_by_one_ulp(options: dict[str, 
         value = getattr(certificate.thresholds, name)
         if value is not None:
             moved = replace(certificate.thresholds, **{name: nextafter(value, -inf)})
-            found = names(verify(replace(certificate, thresholds=moved), normal, anomalous))
+            found = names(replace(certificate, thresholds=moved).verify(normal, anomalous))
             assert found == {f"thresholds.{name}"}
 
 
@@ -102,7 +101,7 @@ def test_another_rule_fails_the_verification_by_one_ulp(options: dict[str, Any])
         (Rule(low, nextafter(high, inf)), {"rule.anomaly_from"}),
         (Rule(nextafter(low, -inf), nextafter(high, -inf)), {"rule.normal_below", "rule.anomaly_from"}),
     ):
-        assert names(verify(replace(certificate, rule=moved), normal, anomalous)) == changed
+        assert names(replace(certificate, rule=moved).verify(normal, anomalous)) == changed
 
 
 def without_promise(certificate: Certificate) -> Certificate:
@@ -137,7 +136,7 @@ def with_more_confidence(certificate: Certificate) -> Certificate:
 def test_another_claim_fails_the_verification(options: dict[str, Any], change: Any, name: str) -> None:
     normal, anomalous = sample()
     certificate = calibrate(normal, anomalous, **options)
-    found = names(verify(change(certificate), normal, anomalous))
+    found = names(change(certificate).verify(normal, anomalous))
     assert any(name in difference for difference in found)
 
 
@@ -145,7 +144,7 @@ def test_another_strategy_or_level_fails_the_verification() -> None:
     normal, anomalous = sample()
     raised = calibrate(normal, anomalous, overlap="algorithm1")
     other = replace(raised, overlap=Algorithm1(position=0.75))
-    assert names(verify(other, normal, anomalous)) == {"rule.normal_below", "rule.anomaly_from"}
+    assert names(other.verify(normal, anomalous)) == {"rule.normal_below", "rule.anomaly_from"}
     # a level is told by its budgets
     level, _ = Algorithm1()._reached(raised.claim)
     assert level is not None
@@ -158,26 +157,19 @@ def test_another_strategy_or_level_fails_the_verification() -> None:
         anomalous=replace(raised.fnr, budget=fnr),
     )
     assert {"certified.max_fpr", "normal.budget.errors", "anomalous.budget.rate"} <= names(
-        verify(found, normal, anomalous)
+        found.verify(normal, anomalous)
     )
     for strategy in (Abstain(), Hold("fnr"), Hold("fpr")):
-        changed = names(verify(replace(raised, overlap=strategy), normal, anomalous))
+        changed = names(replace(raised, overlap=strategy).verify(normal, anomalous))
         assert changed & {"rule.normal_below", "rule.anomaly_from"}
         assert changed & {"certified.max_fpr", "certified.max_fnr"}
-
-
-@pytest.mark.parametrize("thing", [None, "certificate.json", Guarantee(), Rule(0.5, 0.5)])
-def test_only_certificates_are_verified(thing: Any) -> None:
-    message = refusal(lambda: verify(thing, [0.0], [1.0]))
-    assert "certificate must be a Certificate" in message
-    assert "load a file with Certificate.load" in message
 
 
 def test_verification_does_not_warn_and_ignores_the_version_that_wrote_the_file() -> None:
     normal, anomalous = sample()
     upside_down = calibrate_quietly(anomalous, normal)
-    assert verify(upside_down, anomalous, normal)
-    assert verify(replace(upside_down, version="0.0.0", assumptions=()), anomalous, normal)
+    assert upside_down.verify(anomalous, normal)
+    assert replace(upside_down, version="0.0.0", assumptions=()).verify(anomalous, normal)
 
 
 def test_verification_forgives_the_last_digits_of_a_rate() -> None:
@@ -186,6 +178,6 @@ def test_verification_forgives_the_last_digits_of_a_rate() -> None:
     assert not certificate.uncertified
     assert certificate.fpr.ceiling is not None
     rounded = replace(certificate.certified, max_fpr=certificate.fpr.ceiling * (1 + 1e-13))
-    assert verify(replace(certificate, certified=rounded), normal, anomalous)
+    assert replace(certificate, certified=rounded).verify(normal, anomalous)
     wrong = replace(certificate.certified, max_fpr=certificate.fpr.ceiling * 0.999)
-    assert names(verify(replace(certificate, certified=wrong), normal, anomalous)) == {"certified.max_fpr"}
+    assert names(replace(certificate, certified=wrong).verify(normal, anomalous)) == {"certified.max_fpr"}

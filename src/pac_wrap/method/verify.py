@@ -1,0 +1,259 @@
+"""Whether a certificate belongs to given scores: it is made again from its own request, and compared."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isclose
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pac_wrap.base.arguments import Scores, as_array, as_scores, type_of
+from pac_wrap.base.codec import flat
+from pac_wrap.base.floats import ScoreType, is_narrower, rounded
+from pac_wrap.base.text import quoted
+from pac_wrap.errors import InputError, PACWrapWarning
+from pac_wrap.method.certificates.certificate import Certificate, Kinds
+from pac_wrap.method.curves.certify import CurveRequest, certify_curve_scores
+from pac_wrap.method.curves.curve import Curve, CurveSide
+from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.columns import permuted
+from pac_wrap.method.groups.values import GroupColumn, shown
+from pac_wrap.method.kinds.calibrate import recalibrate_kinds
+from pac_wrap.method.kinds.classes import (
+    ClassCertificate,
+    ClassRequest,
+    certify_class_scores,
+    class_matrix,
+    refuse_missing,
+)
+from pac_wrap.method.request import Request, certify_classes
+from pac_wrap.method.robust.weights import Weights
+from pac_wrap.method.weighted import certify_weighted
+
+T = TypeVar("T")
+
+_VERIFIED: Final = """\
+verified: these {} order, give this certificate
+not shown: that the detector gave these scores, that the labels are right,
+           that nobody chose the rows; a digest detects accidents, not forgery"""
+
+_NO_DIGEST: Final = """\
+           that these are all the very same scores: the certificate has no digest of them"""
+
+_ORDER: Final = "weights draw points in their order, which must be that of calibration"
+
+# differences of so many groups are told
+_TOLD: Final = 5
+# what the scores do not tell
+_OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "lineage", "weighting.chosen")
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether a certificate is what its scores give; true exactly if there is no difference.
+
+    Parameters
+    ----------
+    differences : tuple of str
+        Where the certificate and its scores differ, a sentence each.
+    digested : bool
+        Whether the certificate has a digest of its scores; without one only what it says of them is compared.
+    ordered : bool
+        Whether the order of the points counts, since they were drawn by weights.
+
+    Examples
+    --------
+    >>> bool(Verification(()))
+    True
+    """
+
+    differences: tuple[str, ...]
+    digested: bool = True
+    ordered: bool = False
+
+    def __bool__(self) -> bool:
+        return not self.differences
+
+    def __str__(self) -> str:
+        if self.differences:
+            notes = (_ORDER,) * self.ordered
+            return "not verified: " + "\n              ".join((*self.differences, *notes))
+        verified = _VERIFIED.format(
+            "scores, labels and weights, in this" if self.ordered else "scores and labels, in any"
+        )
+        return verified if self.digested else f"{verified}\n{_NO_DIGEST}"
+
+
+def verify(
+    certificate: Certificate,
+    normal: ArrayLike | Kinds,
+    anomalous: ArrayLike | Kinds,
+    weights: tuple[Weights | None, Weights | None] = (None, None),
+) -> Verification:
+    """Compare a certificate with what the scores of its two classes give."""
+    drawn_by = certificate.weighting
+    for label, weight in zip(("normal", "anomalous"), weights, strict=True):
+        offered = None if drawn_by is None else getattr(drawn_by, label)
+        if weight is not None and offered is None:
+            raise InputError(
+                f"the {label} points of this certificate have no weights; leave {label}_weights out"
+            )
+        if weight is None and offered is not None:
+            raise InputError(
+                f"the {label} points of this certificate were drawn by weights; give {label}_weights"
+            )
+    kind, request = certificate.score_type, Request(certificate.guarantee, certificate.overlap)
+    low, high = _as_made(kind, normal, "normal"), _as_made(kind, anomalous, "anomalous")
+
+    def again() -> Certificate:
+        if certificate.by_kind:
+            return recalibrate_kinds(certificate, low, high)
+        if isinstance(low, dict) or isinstance(high, dict):
+            raise InputError(
+                "this certificate was made without kinds; pass the scores of each class as one array"
+            )
+        if drawn_by is None:
+            return certify_classes(request, low, high)
+        return certify_weighted(request, (low, high), weights, drawn_by.bound, drawn_by.seed)
+
+    made = _quietly(again)
+    return compare(certificate, replace(made, score_type=kind, rule=made.rule.before_rounding(kind)))
+
+
+def verify_groups(
+    certificate: GroupCertificate,
+    scores: ArrayLike,
+    labels: ArrayLike,
+    groups: GroupColumn,
+    anomaly_label: object = 1,
+) -> Verification:
+    """Compare certificates of groups with what the columns of a table give."""
+    kind = certificate.score_type
+    made = as_made(kind, scores, "scores").astype(kind)
+    request = request_of(certificate, anomaly_label)
+    return compare(certificate, _quietly(partial(certify_labelled_groups, request, made, labels, groups)))
+
+
+def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, labels: ArrayLike) -> Verification:
+    """Compare a certificate of classes with what a matrix of scores gives."""
+    kind, severities = certificate.score_type, certificate.severities
+    ceilings = tuple(one.ceiling for one in certificate.clauses)
+    scores = class_matrix(class_scores, len(ceilings), single=severities is not None)
+    refuse_missing(scores)
+    if is_narrower(kind, type_of(as_array(class_scores, "class_scores"))):
+        scores = rounded(scores, kind)
+    asked = ClassRequest(certificate.classes, ceilings, certificate.delta, severities)
+    return compare(certificate, certify_class_scores(asked, scores, labels, kind))
+
+
+def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
+    """Compare a curve with what the scores of its two classes give."""
+    low, high = (as_made(curve.score_type, *one) for one in ((normal, "normal"), (anomalous, "anomalous")))
+    return compare(curve, _quietly(partial(certify_curve_scores, CurveRequest.of_curve(curve), low, high)))
+
+
+def request_of(certificate: GroupCertificate, anomaly_label: object = 1) -> GroupRequest:
+    """Return the request that a certificate of groups answers."""
+    request = Request(certificate.asked, certificate.overlap, anomaly_label)
+    return GroupRequest(request, certificate.together, certificate.pool is not None)
+
+
+def compare(found: T, again: T) -> Verification:
+    """Compare a certificate or a curve with one that was made anew."""
+    if isinstance(found, GroupCertificate) and isinstance(again, GroupCertificate):
+        return Verification(tuple(_of_groups(found, again)))
+    if isinstance(found, Curve) and isinstance(again, Curve):
+        sides = (("normal", found.normal, again.normal), ("anomalous", found.anomalous, again.anomalous))
+        return Verification(tuple(text for side in sides for text in _of_side(*side)))
+    assert isinstance(found, Certificate | ClassCertificate)
+    digested = all(one.digest is not None for one in found.clauses)
+    ordered = isinstance(found, Certificate) and found.weighting is not None
+    return Verification(tuple(_of_clauses(found, again)), digested, ordered)
+
+
+def _quietly(make: Callable[[], T]) -> T:
+    """Return what is made; warnings were given when it was made the first time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PACWrapWarning)
+        return make()
+
+
+def _as_made(kind: ScoreType, scores: ArrayLike | Kinds, name: str) -> Any:
+    if isinstance(scores, Mapping):
+        return {key: as_made(kind, one, name) for key, one in scores.items()}
+    return as_made(kind, scores, name)
+
+
+def as_made(kind: ScoreType, scores: ArrayLike, name: str) -> Scores:
+    """Return scores as calibration saw them, as doubles; rounded, unless they have lost digits since."""
+    given = as_array(scores, name)
+    values = as_scores(given, name)
+    return rounded(values, kind) if is_narrower(kind, type_of(given)) else values
+
+
+def _of_clauses(found: Any, expected: Any) -> Iterator[str]:
+    """Yield where a certificate differs from the expected one: its clauses, then the rest."""
+    theirs, ours = ({one.of: one for one in each.clauses} for each in (found, expected))
+    for of in theirs | ours:
+        if of not in ours or of not in theirs:
+            where = "in the certificate" if of in theirs else "among the scores"
+            what = f"kind {quoted(of.kind)} is" if of.kind is not None else "points without kinds are"
+            yield f"the {of.label} {what} only {where}"
+        else:
+            name = of.label if of.kind is None else f"{of.label} {quoted(of.kind)}"
+            yield from _differences(flat(theirs[of]), flat(ours[of]), f"{name}.")
+    yield from _differences(_rest(found), _rest(expected))
+
+
+def _rest(certificate: Any) -> dict[str, Any]:
+    return {name: value for name, value in flat(certificate).items() if name != "clauses"}
+
+
+def _differences(theirs: dict[str, Any], ours: dict[str, Any], where: str = "") -> Iterator[str]:
+    for name in theirs | ours:
+        value, other = theirs.get(name, "absent"), ours.get(name, "absent")
+        if value is None and name == "digest":
+            continue
+        if value == other or name in _OTHERWISE_KNOWN or name.split(".")[0] in _OTHERWISE_KNOWN:
+            continue
+        # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
+        rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)
+        if not rounded or name.startswith(("rule.", "threshold")):
+            yield f"{where}{name} is {value!r} in the certificate, {other!r} from the scores"
+
+
+def _of_groups(found: GroupCertificate, expected: GroupCertificate) -> Iterator[str]:
+    missing = [group for group in found.groups if expected.lookup.place(group) is None]
+    added = [group for group in expected.groups if found.lookup.place(group) is None]
+    for groups, where in ((missing, "the certificate"), (added, "the scores")):
+        if groups:
+            yield f"{len(groups):,} groups are in {where} alone, such as {shown(groups[0])}"
+    if missing or added:
+        return
+    if found.shares != expected.shares:
+        yield f"the deltas of each group are {expected.shares}, not {found.shares}"
+    order = [expected.lookup.place(group) for group in found.groups]
+    again = permuted(expected.columns, np.array(order, dtype=np.intp))
+    different = np.flatnonzero(~found.columns.same(again)).tolist()
+    for place in different[:_TOLD]:
+        one, two = (columns.at(place, found.request, found.score_type) for columns in (found.columns, again))
+        told = "; ".join(_of_clauses(one, two)) or "the errors at the rule differ"
+        yield f"group {shown(found.groups[place])}: {told}"
+    if len(different) > _TOLD:
+        yield f"{len(different) - _TOLD:,} more groups differ"
+    if found.pool is not None and expected.pool is not None:
+        yield from (f"the pool: {text}" for text in _of_clauses(found.pool, expected.pool))
+
+
+def _of_side(name: str, found: CurveSide, expected: CurveSide) -> Iterator[str]:
+    for field in ("n", "digest", "delta"):
+        value, other = getattr(found, field), getattr(expected, field)
+        if value != other:
+            yield f"{name}.{field} is {value!r} in the curve, {other!r} from the scores"
+    if found.n == expected.n and found.scores != expected.scores:
+        wrong = sum(a != b for a, b in zip(found.scores, expected.scores, strict=True))
+        yield f"{wrong:,} of the {len(found.scores):,} {name} scores in the curve are not at their ranks"
