@@ -23,7 +23,7 @@ from pac_wrap import (
 from pac_wrap.engines import spark
 from pac_wrap.method.calibrate import calibrate_labelled
 from pac_wrap.ranks import counted
-from pac_wrap.tables.sql.expressions import quote_name
+from pac_wrap.tables.sql import quote_name
 from support import sparksession
 from support.datafolder import needs
 from support.pages import python_blocks

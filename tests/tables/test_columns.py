@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import number, require_column
-from pac_wrap.tables.sql.expressions import number_sql
+from pac_wrap.tables.sql import number_sql
 
 NUMBERS = [
     *("0", "-0.0", "1", "+5", ".5", "5.", "-.5e-3", "1E5", "00012", " 7 ", "\t8\n", "4.9e-324", "1e-400"),

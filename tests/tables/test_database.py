@@ -21,9 +21,8 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.request import Request
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import as_json
-from pac_wrap.tables.database import UnansweredError, calibrate, from_answers
-from pac_wrap.tables.sql.expressions import Dialect, quote_name
-from pac_wrap.tables.sql.statements import Source
+from pac_wrap.tables.database import Source, UnansweredError, calibrate, from_answers
+from pac_wrap.tables.sql import Dialect, quote_name
 from support import postgres, sparksession
 from support.slow import slow_but
 from support.strategies import RULES, refusal

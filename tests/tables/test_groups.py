@@ -18,7 +18,7 @@ from pac_wrap.tables import calibrate as module
 from pac_wrap.tables.calibrate import TableGroups
 from pac_wrap.tables.decide import decide_groups_table, evaluate_groups_table, output_options
 from pac_wrap.tables.files.find import found_files
-from pac_wrap.tables.sql.group_rules import group_verdict_sql, join_sql, spellings
+from pac_wrap.tables.sql import group_verdict_sql, join_sql, spellings
 from pac_wrap.tables.table import open_found, open_table
 from support.postgres import server
 from support.tables import calibrate_groups_table
@@ -389,7 +389,7 @@ def test_rules_that_sql_cannot_say_are_refused(monkeypatch: pytest.MonkeyPatch) 
         group_verdict_sql(zero, "score", "name")
     nothing = calibrate_labelled([1.0], [0], by=["a"])
     assert group_verdict_sql(nothing, "score", "name") == "-1"
-    monkeypatch.setattr("pac_wrap.tables.sql.group_rules.MOST_BRANCHES", 1)
+    monkeypatch.setattr("pac_wrap.tables.sql.MOST_BRANCHES", 1)
     frame = drawn()
     with pytest.raises(InputError, match="--join-table"):
         group_verdict_sql(ruled(frame), "score", "name")

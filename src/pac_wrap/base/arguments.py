@@ -211,6 +211,11 @@ def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDAr
     return mask
 
 
+def label_of(text: str | None) -> object:
+    """Return the label that marks an anomaly in a file, the usual 1 where no text does."""
+    return 1 if text is None else text
+
+
 def label_text(anomaly_label: object) -> str | None:
     """Return the label that marks an anomaly as a file has it, None for the usual 1."""
     return None if type(anomaly_label) is int and anomaly_label == 1 else str(anomaly_label)

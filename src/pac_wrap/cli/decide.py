@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pac_wrap.streams.decide import Asked
     from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.files.text_format import ByteReader
-    from pac_wrap.tables.sql.expressions import Dialect
+    from pac_wrap.tables.sql import Dialect
     from pac_wrap.tables.table import Table
 
 Format = Literal["jsonl", "csv", "parquet"]
@@ -108,15 +108,15 @@ def decide(
     from pac_wrap.method.certificates.provenance import Doubt
     from pac_wrap.streams.decide import ADDED, is_streamed
     from pac_wrap.tables.columns import refuse_added
-    from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
+    from pac_wrap.tables.files.text_format import read_start, standard_input
 
-    loaded, separator = _deciding(certificate, group), check_delimiter(delimiter)
+    loaded = _deciding(certificate, group)
     if source_column is not None:
         refuse_added(ADDED, [source_column])
         if not source_column:
             raise InputError("--source-column must be the name of a column, got an empty one")
     doubt = Doubt(loaded.provenance, score)
-    job = _Job(loaded, score, group, output, form, separator, on_missing, source_column, quiet, doubt)
+    job = _Job(loaded, score, group, output, form, delimiter, on_missing, source_column, quiet, doubt)
     if output is not None:
         keep_apart([*tables, certificate], output)
         if form is not None and output.suffix:
@@ -252,7 +252,7 @@ def _decide_csv(
 def _decide_json(job: _Job, found: "FoundFiles", target: Path, how: str) -> "Counted":
     """Write JSON files with their verdicts as JSON lines, CSV or Parquet, packed if the options say so."""
     from pac_wrap.streams.decide import decide_json_files
-    from pac_wrap.tables.files.text_format import only_in_csv
+    from pac_wrap.tables.columns import only_in_csv
 
     only_in_csv(job.delimiter)
     asked = job.asked("csv" in how)
@@ -356,10 +356,10 @@ def sql(
         for statement in _rules(_deciding(certificate, group), score, dialect, group, join_table):
             typer.echo(statement)
         return
+    from pac_wrap.base.arguments import label_of
     from pac_wrap.method.certificates.provenance import now
     from pac_wrap.method.request import Request
-    from pac_wrap.tables.database import UnansweredError, from_answers
-    from pac_wrap.tables.sql.statements import Source
+    from pac_wrap.tables.database import Source, UnansweredError, from_answers
 
     if certificate is not None or table is None:
         raise InputError("--calibrate makes a certificate: name no other, and the table with --table")
@@ -370,9 +370,7 @@ def sql(
         )
     keep_apart([] if answers is None else [answers], output)
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
-    request = Request.of(
-        asked, options.strategy_of(overlap, asked), 1 if anomaly_label is None else anomaly_label
-    )
+    request = Request.of(asked, options.strategy_of(overlap, asked), label_of(anomaly_label))
     try:
         found = from_answers(_answers_in(answers), request, Source(table, score, label or "label", dialect))
     except UnansweredError as next_one:
@@ -395,8 +393,7 @@ def _rules(
     certificate: Any, score: str, dialect: "Dialect", group: str | None, join_table: str | None
 ) -> list[str]:
     """Return the rule of a certificate; those of groups as one expression, or as a table to be joined."""
-    from pac_wrap.tables.sql.expressions import verdict_sql
-    from pac_wrap.tables.sql.group_rules import group_verdict_sql, join_sql
+    from pac_wrap.tables.sql import group_verdict_sql, join_sql, verdict_sql
 
     if group is None:
         if join_table is not None:

@@ -219,7 +219,7 @@ def monitor(
     from pac_wrap.method.monitoring.monitor import KINDS_APART, Monitor
     from pac_wrap.streams.decide import is_streamed
     from pac_wrap.streams.monitor import Columns
-    from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
+    from pac_wrap.tables.files.text_format import read_start, standard_input
 
     loaded = load_any(certificate, but=("classes", "curve"))
     if division_of(loaded) == "kind":
@@ -228,7 +228,6 @@ def monitor(
     if group is not None and curve is not None:
         raise InputError("--curve is for a certificate without groups; leave it out")
     watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
-    separator = check_delimiter(delimiter)
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, report)
     options.check_report(report, "a monitor", options.PAGES)
@@ -240,7 +239,7 @@ def monitor(
         raise InputError("--batch names the batch of each row; leave --id out")
     columns = Columns(score, label, group, anomaly_label, batch)
     files = _Files(state, output, form, report)
-    job = _Job(watched, columns, separator, name, late, files)
+    job = _Job(watched, columns, delimiter, name, late, files)
     with held(state):
         if state.exists():
             watched.load(state)

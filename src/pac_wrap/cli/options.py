@@ -159,20 +159,19 @@ class Reading:
     master: str | None = None
 
     def __post_init__(self) -> None:
-        from pac_wrap.tables.files.text_format import check_delimiter
-
         if self.leave_out and self.engine != "duckdb":
             raise InputError(
                 f"--leave-out is for DuckDB, and not for the engine {self.engine}; leave --engine out"
             )
         if self.master is not None and self.engine == "duckdb":
             raise InputError(f"DuckDB runs in this process; name the engine of {self.master} with --engine")
-        object.__setattr__(self, "delimiter", check_delimiter(self.delimiter))
 
     @property
     def mark(self) -> object:
         """The label of anomalies."""
-        return 1 if self.anomaly_label is None else self.anomaly_label
+        from pac_wrap.base.arguments import label_of
+
+        return label_of(self.anomaly_label)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -218,7 +217,7 @@ class Reading:
     def cluster(self, found: "FoundFiles") -> "EngineFiles":
         """Return what calibrates files with an engine other than DuckDB, which is loaded only if named."""
         from pac_wrap.engines.files import EngineFiles
-        from pac_wrap.tables.files.text_format import only_in_csv
+        from pac_wrap.tables.columns import only_in_csv
 
         if found.reader == "numpy":
             raise InputError(f"the engine {self.engine} does not read NumPy files; leave --engine out")

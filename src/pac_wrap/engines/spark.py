@@ -47,8 +47,10 @@ from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.calibrate import populations_of
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, refuse_as_third, require_two
 from pac_wrap.tables.files.text_format import JsonRows, read_start
-from pac_wrap.tables.sql.expressions import (
+from pac_wrap.tables.sql import (
+    ENDS,
     Compared,
+    answers_sql,
     between,
     prediction_set_sql,
     quote_name,
@@ -56,7 +58,6 @@ from pac_wrap.tables.sql.expressions import (
     verdict_sql,
     without_case_sql,
 )
-from pac_wrap.tables.sql.group_rules import ENDS, answers_sql
 
 # rows in the sample, and how many of the first are looked at; so much more there may be
 _POINTS: Final = 1 << 14

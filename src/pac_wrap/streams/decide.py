@@ -33,6 +33,7 @@ from pac_wrap.tables.columns import (
     missing_scores,
     no_rows,
     number,
+    only_in_csv,
     read_scores,
     refuse_added,
     refuse_twins,
@@ -52,7 +53,6 @@ from pac_wrap.tables.files.text_format import (
     is_json,
     is_json_line,
     nested_in,
-    only_in_csv,
     refuse_binary,
     up_to_first,
     without_collector,
@@ -616,9 +616,9 @@ def _to_parquet(
 ) -> Counted:
     """Write rows of JSON with their answers to a Parquet file, as texts unless a column is one of numbers."""
     from pac_wrap.tables.decide import copied
-    from pac_wrap.tables.files.connection import connected
-    from pac_wrap.tables.files.duckdb_view import Growing, quoted_names
-    from pac_wrap.tables.sql.expressions import number_sql, quote_name
+    from pac_wrap.tables.files.connection import Growing, connected
+    from pac_wrap.tables.files.csv_files import quoted_names
+    from pac_wrap.tables.sql import number_sql, quote_name
 
     def typed(column: str, kind: str) -> str:
         # a score is what number it is

@@ -17,6 +17,7 @@ from pac_wrap.tables.calibrate import Numbered, group_sql
 from pac_wrap.tables.columns import (
     FALSE,
     TRUE,
+    only_in_csv,
     read_scores,
     require_column,
     require_two,
@@ -24,8 +25,8 @@ from pac_wrap.tables.columns import (
     without_case,
 )
 from pac_wrap.tables.files.connection import DOUBLE, PAIR, gathered
-from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line, only_in_csv
-from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
+from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line
+from pac_wrap.tables.sql import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
 
 _BATCH: Final = 1 << 18

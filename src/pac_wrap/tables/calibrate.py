@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.arguments import OnMissing, Scores, label_of
 from pac_wrap.base.floats import Floats, ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
@@ -47,8 +47,7 @@ from pac_wrap.tables.columns import (
     spellings,
 )
 from pac_wrap.tables.files.connection import TRIPLE, gathered
-from pac_wrap.tables.files.text_format import check_delimiter
-from pac_wrap.tables.sql.expressions import between, label_sql, one_of, quote_name, quote_text, text_sql
+from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text, text_sql
 from pac_wrap.tables.table import WHOLE, Table, open_table
 
 BATCH: Final = 1 << 20
@@ -556,7 +555,7 @@ def calibrate(
     Labels are compared as text: 0/1 or true/false, or `anomaly_label` and one other value. The delimiter of a
     CSV is found from its header, unless it is given.
     """
-    request = Request.of(guarantee, overlap, 1 if anomaly_label is None else anomaly_label)
+    request = Request.of(guarantee, overlap, label_of(anomaly_label))
     return _of_files(files, request, request.label_text, score, label, delimiter)
 
 
@@ -589,7 +588,7 @@ def _of_files(
     if not listed:
         raise InputError("files are empty; name at least one file or pattern")
     with open_table(
-        [fspath(file) for file in listed], [score], label, passes=True, delimiter=check_delimiter(delimiter)
+        [fspath(file) for file in listed], [score], label, passes=True, delimiter=delimiter
     ) as table:
         return certify(TableSource(table, score, label, anomaly_label), request)
 

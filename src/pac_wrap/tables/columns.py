@@ -102,6 +102,12 @@ def refuse_added(names: Iterable[object], added: Iterable[str]) -> None:
             raise InputError(f"there is a column {quoted(name)} already; rename it or drop it first")
 
 
+def only_in_csv(delimiter: str | None) -> None:
+    """Refuse a delimiter of what is no CSV."""
+    if delimiter is not None:
+        raise InputError("the delimiter is for CSV, and what is read is none; leave it out")
+
+
 def number(text: str) -> float | None:
     """Return a text as a number, NaN if it is empty, None if it is no number.
 

@@ -24,8 +24,10 @@ from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal
-from pac_wrap.tables.sql.expressions import (
+from pac_wrap.tables.sql import (
+    ENDS,
     Compared,
+    answers_sql,
     prediction_set_sql,
     quote_name,
     quote_number,
@@ -33,7 +35,6 @@ from pac_wrap.tables.sql.expressions import (
     score_sql,
     verdict_sql,
 )
-from pac_wrap.tables.sql.group_rules import ENDS, answers_sql
 from pac_wrap.tables.table import Table
 
 ADDED: Final = ("verdict", "prediction_set")

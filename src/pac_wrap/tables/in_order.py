@@ -1,17 +1,21 @@
-"""The rows of a table in the order of time, series by series: what a dependence in time is judged by."""
+"""Rows in a certain order: by series and time, or by the keys of another table."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.text import quoted
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.text import quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import no_rows, require_column, require_two
-from pac_wrap.tables.sql.expressions import number_sql, quote_name, text_sql
-from pac_wrap.tables.table import WHOLE, Table
+from pac_wrap.tables.files.connection import Progress
+from pac_wrap.tables.files.find import FoundFiles, found_files
+from pac_wrap.tables.sql import number_sql, quote_name, text_sql
+from pac_wrap.tables.table import WHOLE, Table, open_found
 
 _TIMES: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|TIMESTAMP.*|DATE|TIME.*"
 _TEXTS: Final = ("VARCHAR", "JSON")
@@ -113,3 +117,130 @@ def _refuse_twice(table: Table, time: str, when: str, series: str | None, whose:
         raise InputError(
             f"column {quoted(time)} has {count:,} rows{of} at {at}, in no certain order; {remedy}"
         )
+
+
+Marks = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one table holds: the row of each key, some columns of scores, and perhaps the labels."""
+
+    name: str
+    rows: dict[str, int]
+    scores: dict[str, Scores]
+    anomalous: Marks | None
+
+
+def joined(
+    paths: Sequence[str],
+    scores: Sequence[str],
+    label: str,
+    key: str,
+    *,
+    anomaly_label: str | None = None,
+    delimiter: str | None = None,
+    progress: Progress = lambda share: None,
+) -> dict[str, tuple[Scores, Marks]]:
+    """Return each column of scores, and where labels mark an anomaly, in the order of the first table.
+
+    Each path is a table, and a pattern the table of its files. A column of scores stands in one of them, the
+    key in all, and the label in one at least. Keys are compared as texts.
+    """
+    for one in (*scores, label):
+        if one == key:
+            raise InputError(f"column {quoted(key)} cannot be the key and something else; name two columns")
+    for one in scores:
+        require_two(one, label)
+    parts, columns = [], []
+    for path in paths:
+        with found_files([path]) as found:
+            with open_found(found, [key], delimiter=delimiter) as table:
+                known = list(table.columns)
+            require_column(key, known)
+            columns += known
+            parts.append(_part(found, known, scores, (label, key), anomaly_label, delimiter, progress))
+    for one in (*scores, label):
+        require_column(one, list(dict.fromkeys(columns)))
+    for one in scores:
+        holders = [part.name for part in parts if one in part.scores]
+        if len(holders) > 1:
+            raise InputError(f"column {quoted(one)} is in {' and in '.join(holders)}; rename one of them")
+    first = parts[0]
+    orders = [_order(first, part, key) for part in parts]
+    anomalous = _agreed(parts, orders, label)
+    values = {
+        one: part.scores[one][order] for part, order in zip(parts, orders, strict=True) for one in part.scores
+    }
+    return {one: (values[one], anomalous) for one in scores}
+
+
+def _part(
+    found: FoundFiles,
+    known: list[str],
+    scores: Sequence[str],
+    others: tuple[str, str],
+    anomaly_label: str | None,
+    delimiter: str | None,
+    progress: Progress,
+) -> _Part:
+    """Return what a table holds of the columns that are asked for."""
+    label, key = others
+    mine = [one for one in dict.fromkeys(scores) if one in known]
+    marked = label if label in known else None
+    # the first of them may be read as scores are, and the key never
+    wanted = [*(mine or ([] if marked is None else [marked])), key]
+    with open_found(found, wanted, marked, delimiter=delimiter, progress=progress) as table:
+        for one in mine:
+            table.check_scores(one)
+        read = [f"CAST({quote_name(key)} AS VARCHAR) AS k"]
+        read += [f"{table.score_sql(one)} AS s{place}" for place, one in enumerate(mine)]
+        if marked is not None:
+            read.append(f"{table.anomalous_sql(marked, anomaly_label)} AS anomalous")
+        arrays = table.arrays(f"SELECT {', '.join(read)} FROM source")
+    name, keys = (
+        visible(found.names[0]),
+        np.ma.asarray(arrays["k"]).tolist(),
+    )
+    if missing := sum(one is None or one == "" for one in keys):
+        raise InputError(f"{name} has {missing:,} rows without a key in column {quoted(key)}; fill them in")
+    rows = {one: place for place, one in enumerate(keys)}
+    if len(rows) < len(keys):
+        twice = next(one for place, one in enumerate(keys) if rows[one] != place)
+        raise InputError(
+            f"{name} has {len(keys) - len(rows):,} rows whose key another row has, such as {quoted(twice)};"
+            f" column {quoted(key)} must tell rows apart"
+        )
+    values = {one: np.asarray(arrays[f"s{place}"], dtype=np.float64) for place, one in enumerate(mine)}
+    marks = None if marked is None else np.asarray(arrays["anomalous"], dtype=bool)
+    return _Part(name, rows, values, marks)
+
+
+def _order(first: _Part, other: _Part, key: str) -> NDArray[np.intp]:
+    """Return the rows of a table in the order of the first one's keys; both must have the same keys."""
+    lacking = [one for one in first.rows if one not in other.rows]
+    more = [one for one in other.rows if one not in first.rows]
+    if lacking or more:
+        which, one, two = quoted((lacking or more)[0]), first.name, other.name
+        raise InputError(
+            f"{len(lacking):,} keys of {one} are not in {two}, and {len(more):,} of {two} are not in {one},"
+            f" such as {which} in column {quoted(key)}; keep the rows that both have"
+        )
+    return np.fromiter((other.rows[one] for one in first.rows), np.intp, len(first.rows))
+
+
+def _agreed(parts: list[_Part], orders: list[NDArray[np.intp]], label: str) -> Marks:
+    """Return the labels in the order of the first table; tables that have them must agree."""
+    labelled = [
+        (part.name, part.anomalous[order])
+        for part, order in zip(parts, orders, strict=True)
+        if part.anomalous is not None
+    ]
+    name, agreed = labelled[0]
+    for other, marks in labelled[1:]:
+        if differ := int(np.count_nonzero(marks != agreed)):
+            raise InputError(
+                f"{name} and {other} label {differ:,} of {agreed.size:,} rows otherwise in column"
+                f" {quoted(label)}; drop that column from one of them, or fix it"
+            )
+    return agreed

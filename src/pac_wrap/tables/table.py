@@ -1,46 +1,325 @@
-"""Tables of scores in files, read by DuckDB; several files are one table."""
+"""Tables of scores in files: several files of one format as one DuckDB view called source."""
 
 import re
 import warnings
+from base64 import b64decode
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from struct import error as too_short
+from struct import unpack_from
 from typing import Any, Final, TypeVar
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.arguments import OnMissing, Scores, score_type
 from pac_wrap.base.floats import ScoreType
-from pac_wrap.base.text import quoted, visible
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.tables.columns import (
     FALSE,
     LOOKED_AT,
     TRUE,
+    all_columns,
     anomaly_marks,
     miscounted,
     missing_scores,
     no_rows,
     not_a_number,
+    only_in_csv,
+    refuse_added,
+    refuse_twins,
     require_column,
+    require_in_all,
     require_two,
     spellings,
 )
-from pac_wrap.tables.files.connection import PAIR, MisfitError, Progress, batches, connected, refusal, watched
-from pac_wrap.tables.files.csv_files import refuse_rows, refuse_scores
-from pac_wrap.tables.files.duckdb_view import DuckDBView, make_view, types_of
+from pac_wrap.tables.files.cells import Kind
+from pac_wrap.tables.files.connection import (
+    PAIR,
+    Growing,
+    MisfitError,
+    Progress,
+    batches,
+    connected,
+    file_text,
+    refusal,
+    watched,
+)
+from pac_wrap.tables.files.csv_files import (
+    CsvFile,
+    csv_queries,
+    kinds_in,
+    kinds_of,
+    opened_json,
+    quoted_names,
+    refuse_rows,
+    refuse_scores,
+    survey,
+    typed_sql,
+)
 from pac_wrap.tables.files.find import FoundFiles, found_files
-from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_name, score_sql, text_sql
+from pac_wrap.tables.files.numpy_files import numpy_columns
+from pac_wrap.tables.files.text_format import without_collector
+from pac_wrap.tables.sql import label_sql, one_of, quote_name, quote_text, score_sql, text_sql
 
 T = TypeVar("T")
 
 # DuckDB's types of whole numbers, and all that may hold scores
 WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
 _NUMBERS: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN|VARCHAR|JSON"
+# the names of folders are not data
+_NO_FOLDERS: Final = "hive_partitioning = false"
+# what Arrow calls durations among its types
+_DURATION: Final = 18
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDBView:
+    """What the view called source shows: the types of its columns, and what else is in the files.
+
+    `everything` holds every column and stands after FROM. For Parquet it is no query of its own: each `*`
+    takes DuckDB a time that grows with the square of the number of columns. CSV files were looked at, and
+    their rows counted, beforehand; a Parquet file tells its rows. Of JSON there are the wanted columns alone.
+    """
+
+    columns: list[str]
+    types: dict[str, str]
+    everything: str
+    csv_files: tuple[CsvFile, ...] = ()
+    rows: int | None = None
+    score_types: dict[str, ScoreType] = field(default_factory=dict)
+    # gives `everything` read in the way that never fails, where it may be another
+    thorough: Callable[[], str] | None = None
+    # whether threads share a file with quotes in `everything`, at which DuckDB may fail
+    shared: bool = False
+
+
+def make_view(
+    connection: duckdb.DuckDBPyConnection,
+    found: FoundFiles,
+    wanted: Sequence[str],
+    *,
+    whole: bool,
+    delimiter: str | None,
+    source: str | None = None,
+    number: str | None = None,
+) -> DuckDBView:
+    """Make files the view called source, which shows texts of CSV and JSON, and a column of numbers as such.
+
+    Where everything is shown, the column `source` holds the name of each row's file, if it is asked for.
+    """
+    # what stands after the columns of each file
+    named = [
+        "" if source is None else f", {quote_text(name)} AS {quote_name(source)}"
+        for name in found.source_names
+    ]
+    if found.reader != "read_csv":
+        only_in_csv(delimiter)
+    if found.reader == "numpy":
+        arrays = numpy_columns(found.files, source, found.source_names)
+        narrow = {name: score_type(column.dtype) for name, column in arrays.items()}
+        halves = {
+            name: column.astype(np.float32) for name, column in arrays.items() if column.dtype == np.half
+        }
+        connection.register("source", arrays | halves)  # DuckDB has no numbers of two bytes
+        return DuckDBView(list(arrays), types_of(connection, "source"), "source", score_types=narrow)
+    if found.reader == "read_csv":
+        surveyed = [survey(file, wanted, delimiter) for file in found.files]
+        added = [] if source is None else [source]
+        return _csv(connection, surveyed, wanted, found, whole, added, named, number)
+    if found.reader == "read_json":
+        return _json(connection, found.files, wanted)
+    columns, picked, everything = _parquet(connection, found.files, wanted, found.scratch, named)
+    if source is not None:
+        refuse_added(columns, [source])
+    connection.execute(f"CREATE VIEW source AS {picked}")
+    listed = ", ".join(file_text(file, found.scratch) for file in found.files)
+    counted = f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
+    ((rows,),) = connection.execute(counted).fetchall()
+    types = types_of(connection, "source")
+    if "BIGINT" in types.values():
+        told = f"SELECT DISTINCT value FROM parquet_kv_metadata([{listed}]) WHERE key = 'ARROW:schema'"
+        for (schema,) in connection.execute(told).fetchall():
+            types |= dict.fromkeys(durations(schema) & types.keys(), "INTERVAL")
+    return DuckDBView(columns, types, everything, rows=rows)
+
+
+def _json(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], wanted: Sequence[str]) -> DuckDBView:
+    """Copy the wanted columns, the first of which holds scores, into a table: DuckDB would guess at types."""
+    score, *others = wanted
+    places = {name: f"c{place}" for place, name in enumerate(wanted)}
+    table = Growing(connection, "loaded", dict.fromkeys(places.values(), "VARCHAR") | {"c0": "DOUBLE"})
+    names: list[list[str]] = []
+    rows = 0
+    with without_collector():
+        for file in files:
+            with opened_json(file) as found:
+                for batch in found:
+                    columns: dict[str, list[Any]] = {places[one]: found.column(one, batch) for one in others}
+                    scores = found.numbers(score, batch) if table.types["c0"] == "DOUBLE" else None
+                    if scores is None and table.types["c0"] == "DOUBLE":
+                        table.widen("c0")  # there are texts among the scores
+                    columns["c0"] = found.column(score, batch) if scores is None else scores
+                    found.refuse_odd(columns.values())
+                    table.add(columns, len(batch.rows))
+                names.append(list(found.names))
+                rows += found.read
+        table.flush()
+    if not rows:
+        raise no_rows(list(map(str, files)))
+    require_in_all(files, names, wanted)
+    every = list(dict.fromkeys(name for listed in names for name in listed))
+    types = {name: table.types[place] for name, place in places.items() if name in every}
+    shown = ", ".join(f"{places[name]} AS {quote_name(name)}" for name in types)
+    connection.execute(f"CREATE VIEW source AS SELECT {shown or '*'} FROM loaded")
+    return DuckDBView(every, types, "source", rows=rows)
+
+
+def _parquet(
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[Path],
+    wanted: Sequence[str],
+    scratch: Path,
+    named: Sequence[str],
+) -> tuple[list[str], str, str]:
+    each = [file_text(file, scratch) for file in files]
+    names = [_top_level(connection, one) for one in each]
+    for file, listed in zip(files, names, strict=True):
+        refuse_twins(listed, file)
+    require_in_all(files, names, wanted)
+    columns = list(dict.fromkeys(name for listed in names for name in listed))
+    present = [name for name in wanted if name in columns] or columns[:1]
+    shown = ", ".join(map(quote_name, present))
+    if len(files) == 1:
+        rows = f"read_parquet({each[0]}, {_NO_FOLDERS})"
+        return (
+            columns,
+            f"SELECT {shown} FROM {rows}",
+            f"(SELECT *{named[0]} FROM {rows})" if named[0] else rows,
+        )
+    rows = f"read_parquet([{', '.join(each)}], {_NO_FOLDERS}, union_by_name = true)"
+    kinds = [types_of(connection, f"read_parquet({one}, {_NO_FOLDERS})", shown) for one in each]
+    together = types_of(connection, rows, shown)
+    mixed = [
+        name for name in present if together[name] == "FLOAT" and len({kind[name] for kind in kinds}) > 1
+    ]
+    if not mixed and not any(named):
+        return columns, f"SELECT {shown} FROM {rows}", rows
+    # where one file has float32 and another whole numbers, DuckDB would make float32 of both
+    doubles = ", ".join(f"CAST({quote_name(name)} AS DOUBLE) AS {quote_name(name)}" for name in mixed)
+    every = f"* REPLACE ({doubles})" if mixed else "*"
+    selects = [
+        f"(SELECT {every}{text} FROM read_parquet({one}, {_NO_FOLDERS}))"
+        for one, text in zip(each, named, strict=True)
+    ]
+    everything = f"({' UNION ALL BY NAME '.join(selects)})"
+    return columns, f"SELECT {shown} FROM {everything}", everything
+
+
+def _csv(
+    connection: duckdb.DuckDBPyConnection,
+    files: list[CsvFile],
+    wanted: Sequence[str],
+    found: FoundFiles,
+    whole: bool,
+    added: list[str],
+    named: Sequence[str],
+    number: str | None,
+) -> DuckDBView:
+    """Show columns as texts, NULL where a cell is empty; without `whole` there are only the wanted ones.
+
+    With `whole`, columns of numbers become numbers where everything is written, but for wanted ones: the
+    first of those holds scores, and others stay texts.
+    """
+    paths, names = [file.path for file in files], [file.header.names for file in files]
+    require_in_all(paths, names, wanted)
+    columns = all_columns(paths, names)
+    refuse_added(columns, added)
+    for column in wanted:
+        require_column(column, columns)
+    shown = columns if whole else [name for name in columns if name in wanted] or columns[:1]
+    quoted = quoted_names(shown)
+    query = partial(csv_queries, connection, files, quoted, found.scratch, named)
+    known = kinds_of(files)
+    typed: dict[str, Kind] | None = None
+    if not whole and number is not None and known is not None and known[number] != "VARCHAR":
+        typed = {**dict.fromkeys(columns, "VARCHAR"), number: "DOUBLE"}
+    texts, rows = query(typed)
+    picked = ", ".join(quoted[name] for name in shown if name in wanted) or "*"
+    connection.execute(f"CREATE VIEW source AS SELECT {picked} FROM ({texts})")
+    types: dict[str, str] = {name: (typed or {}).get(name, "VARCHAR") for name in wanted if name in columns}
+    if not whole:
+        return DuckDBView(columns, types, f"({texts})", tuple(files), rows)
+    kinds = known or kinds_in(connection, texts, quoted, wanted)
+    score = wanted[0]
+    numbers: Kind = "VARCHAR" if kinds[score] == "VARCHAR" else "DOUBLE"
+    kinds = {**kinds, **dict.fromkeys(wanted, "VARCHAR"), score: numbers}
+    listed = ", ".join([typed_sql(quoted, kinds, score), *map(quote_name, added)])
+
+    def everything(shared: bool) -> str:
+        return f"(SELECT {listed} FROM ({texts if known is None else query(kinds, shared=shared)[0]}))"
+
+    shared = known is not None and any(file.quoted for file in files)
+    thorough = partial(everything, False)
+    return DuckDBView(columns, types, everything(True), tuple(files), rows, {}, thorough, shared)
+
+
+def types_of(connection: duckdb.DuckDBPyConnection, table: str, columns: str = "*") -> dict[str, str]:
+    """Return the types of the columns of what may stand after FROM."""
+    # DESCRIBE would go through all columns twice
+    found = connection.sql(f"SELECT {columns} FROM {table}")
+    return dict(zip(found.columns, map(str, found.types), strict=True))
+
+
+def durations(schema: bytes) -> set[str]:
+    """Return the columns that Arrow's own schema in a Parquet file calls durations, as Parquet has none.
+
+    The schema is a FlatBuffer in base64: a table starts with the way back to the offsets of its fields.
+    """
+    try:
+        data = b64decode(schema)
+        start = 8 if data[:4] == b"\xff\xff\xff\xff" else 4
+
+        def number(kind: str, at: int) -> int:
+            return int(unpack_from(f"<{kind}", data, at)[0])
+
+        def field(table: int, place: int) -> int:
+            offsets = table - number("i", table)
+            inside = 4 + 2 * place < number("H", offsets)
+            at = number("H", offsets + 4 + 2 * place) if inside else 0
+            return table + at if at else 0
+
+        def follow(at: int) -> int:
+            return at + number("I", at)
+
+        fields = follow(field(follow(field(follow(start), 2)), 1))
+        found = set()
+        for place in range(number("I", fields)):
+            column = follow(fields + 4 + 4 * place)
+            name, kind = follow(field(column, 0)), field(column, 2)
+            if kind and data[kind] == _DURATION:
+                found.add(data[name + 4 : name + 4 + number("I", name)].decode())
+    except (ValueError, too_short, IndexError):
+        return set()
+    return found
+
+
+def _top_level(connection: duckdb.DuckDBPyConnection, file: str) -> list[str]:
+    """Return the columns of a Parquet file; its schema lists a node before its children, the root first."""
+    schema: list[tuple[Any, ...]] = connection.execute(
+        f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({file})"
+    ).fetchall()
+    names, inside = [], 0
+    for name, children in schema[1:]:
+        if inside == 0:
+            names.append(str(name))
+        inside = max(0, inside - 1) + children
+    return names
 
 
 class Table:
@@ -314,130 +593,3 @@ def open_table(
         ) as table,
     ):
         yield table
-
-
-Marks = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What one table holds: the row of each key, some columns of scores, and perhaps the labels."""
-
-    name: str
-    rows: dict[str, int]
-    scores: dict[str, Scores]
-    anomalous: Marks | None
-
-
-def joined(
-    paths: Sequence[str],
-    scores: Sequence[str],
-    label: str,
-    key: str,
-    *,
-    anomaly_label: str | None = None,
-    delimiter: str | None = None,
-    progress: Progress = lambda share: None,
-) -> dict[str, tuple[Scores, Marks]]:
-    """Return each column of scores, and where labels mark an anomaly, in the order of the first table.
-
-    Each path is a table, and a pattern the table of its files. A column of scores stands in one of them, the
-    key in all, and the label in one at least. Keys are compared as texts.
-    """
-    for one in (*scores, label):
-        if one == key:
-            raise InputError(f"column {quoted(key)} cannot be the key and something else; name two columns")
-    for one in scores:
-        require_two(one, label)
-    parts, columns = [], []
-    for path in paths:
-        with found_files([path]) as found:
-            with open_found(found, [key], delimiter=delimiter) as table:
-                known = list(table.columns)
-            require_column(key, known)
-            columns += known
-            parts.append(_part(found, known, scores, (label, key), anomaly_label, delimiter, progress))
-    for one in (*scores, label):
-        require_column(one, list(dict.fromkeys(columns)))
-    for one in scores:
-        holders = [part.name for part in parts if one in part.scores]
-        if len(holders) > 1:
-            raise InputError(f"column {quoted(one)} is in {' and in '.join(holders)}; rename one of them")
-    first = parts[0]
-    orders = [_order(first, part, key) for part in parts]
-    anomalous = _agreed(parts, orders, label)
-    values = {
-        one: part.scores[one][order] for part, order in zip(parts, orders, strict=True) for one in part.scores
-    }
-    return {one: (values[one], anomalous) for one in scores}
-
-
-def _part(
-    found: FoundFiles,
-    known: list[str],
-    scores: Sequence[str],
-    others: tuple[str, str],
-    anomaly_label: str | None,
-    delimiter: str | None,
-    progress: Progress,
-) -> _Part:
-    """Return what a table holds of the columns that are asked for."""
-    label, key = others
-    mine = [one for one in dict.fromkeys(scores) if one in known]
-    marked = label if label in known else None
-    # the first of them may be read as scores are, and the key never
-    wanted = [*(mine or ([] if marked is None else [marked])), key]
-    with open_found(found, wanted, marked, delimiter=delimiter, progress=progress) as table:
-        for one in mine:
-            table.check_scores(one)
-        read = [f"CAST({quote_name(key)} AS VARCHAR) AS k"]
-        read += [f"{table.score_sql(one)} AS s{place}" for place, one in enumerate(mine)]
-        if marked is not None:
-            read.append(f"{table.anomalous_sql(marked, anomaly_label)} AS anomalous")
-        arrays = table.arrays(f"SELECT {', '.join(read)} FROM source")
-    name, keys = (
-        visible(found.names[0]),
-        np.ma.asarray(arrays["k"]).tolist(),
-    )
-    if missing := sum(one is None or one == "" for one in keys):
-        raise InputError(f"{name} has {missing:,} rows without a key in column {quoted(key)}; fill them in")
-    rows = {one: place for place, one in enumerate(keys)}
-    if len(rows) < len(keys):
-        twice = next(one for place, one in enumerate(keys) if rows[one] != place)
-        raise InputError(
-            f"{name} has {len(keys) - len(rows):,} rows whose key another row has, such as {quoted(twice)};"
-            f" column {quoted(key)} must tell rows apart"
-        )
-    values = {one: np.asarray(arrays[f"s{place}"], dtype=np.float64) for place, one in enumerate(mine)}
-    marks = None if marked is None else np.asarray(arrays["anomalous"], dtype=bool)
-    return _Part(name, rows, values, marks)
-
-
-def _order(first: _Part, other: _Part, key: str) -> NDArray[np.intp]:
-    """Return the rows of a table in the order of the first one's keys; both must have the same keys."""
-    lacking = [one for one in first.rows if one not in other.rows]
-    more = [one for one in other.rows if one not in first.rows]
-    if lacking or more:
-        which, one, two = quoted((lacking or more)[0]), first.name, other.name
-        raise InputError(
-            f"{len(lacking):,} keys of {one} are not in {two}, and {len(more):,} of {two} are not in {one},"
-            f" such as {which} in column {quoted(key)}; keep the rows that both have"
-        )
-    return np.fromiter((other.rows[one] for one in first.rows), np.intp, len(first.rows))
-
-
-def _agreed(parts: list[_Part], orders: list[NDArray[np.intp]], label: str) -> Marks:
-    """Return the labels in the order of the first table; tables that have them must agree."""
-    labelled = [
-        (part.name, part.anomalous[order])
-        for part, order in zip(parts, orders, strict=True)
-        if part.anomalous is not None
-    ]
-    name, agreed = labelled[0]
-    for other, marks in labelled[1:]:
-        if differ := int(np.count_nonzero(marks != agreed)):
-            raise InputError(
-                f"{name} and {other} label {differ:,} of {agreed.size:,} rows otherwise in column"
-                f" {quoted(label)}; drop that column from one of them, or fix it"
-            )
-    return agreed

@@ -19,9 +19,9 @@ from pac_wrap import Certificate
 from pac_wrap.errors import InputError
 from pac_wrap.ranks import compiled
 from pac_wrap.tables.decide import decide_table
-from pac_wrap.tables.files import cells, duckdb_view
+from pac_wrap.tables.files import cells, csv_files
 from pac_wrap.tables.files.cells import count_rows, kind_of, read_score_cells
-from pac_wrap.tables.files.duckdb_view import _KINDS
+from pac_wrap.tables.files.csv_files import _KINDS
 from pac_wrap.tables.files.find import found_files
 from pac_wrap.tables.table import Table, open_found
 from support.csv_readers import cases
@@ -160,8 +160,8 @@ def test_scores_are_those_of_python_to_the_last_bit(tmp_path: Path) -> None:
 def test_where_threads_do_not_meet_one_reads_the_file_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duckdb_view, "LONGEST", 250)
-    monkeypatch.setattr(duckdb_view, "_BUFFER", 1333)
+    monkeypatch.setattr(csv_files, "LONGEST", 250)
+    monkeypatch.setattr(csv_files, "_BUFFER", 1333)
     again: list[Table] = []
     look = Table.look_at_all_cells
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.tables.files.duckdb_view import read_numpy
+from pac_wrap.tables.files.numpy_files import read_numpy
 from support.shell import CERTIFICATE, refused, write
 from support.strategies import refusal
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap.tables.files.duckdb_view import numpy_columns
+from pac_wrap.tables.files.numpy_files import numpy_columns
 from support.shell import write
 from support.strategies import refusal
 

@@ -7,7 +7,7 @@ import ctypes
 import os
 import re
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from glob import has_magic
 from pathlib import Path
@@ -21,7 +21,7 @@ from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import usable_cores
-from pac_wrap.tables.sql.expressions import quote_text
+from pac_wrap.tables.sql import quote_text
 
 
 class Done(NamedTuple):
@@ -101,6 +101,53 @@ def file_text(file: Path, scratch: Path) -> str:
         link.symlink_to(path)
         path = str(link)
     return quote_text(path)
+
+
+# cells that are handed to the database together: each time costs as much as some hundred
+_HELD: Final = 1 << 18
+
+
+class Growing:
+    """A table of a database that grows by rows of texts and doubles, many of them at a time."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, types: dict[str, str]) -> None:
+        self._connection, self.name, self.types, self.rows = connection, name, types, 0
+        self._held: dict[str, list[Any]] = {column: [] for column in types}
+        typed = ", ".join(f"{column} {kind}" for column, kind in types.items())
+        connection.execute(f"CREATE TABLE {name} ({typed})")
+
+    def add(self, columns: Mapping[str, Sequence[Any]], rows: int) -> None:
+        """Add so many rows; a column that is not among those given is empty in them."""
+        for column, held in self._held.items():
+            held.extend(columns.get(column) or [None] * rows)
+        self.rows += rows
+        if sum(map(len, self._held.values())) >= _HELD:
+            self.flush()
+
+    def widen(self, column: str) -> None:
+        """Add a column of texts, empty so far; or make one of doubles a column of texts."""
+        self.flush()
+        known = column in self.types
+        change = f"ALTER COLUMN {column} TYPE" if known else f"ADD COLUMN {column}"
+        self._connection.execute(f"ALTER TABLE {self.name} {change} VARCHAR")
+        self.types[column] = "VARCHAR"
+        self._held[column] = []
+
+    def flush(self) -> None:
+        """Hand all rows to the database."""
+        if not next(iter(self._held.values())):
+            return
+        # as objects: in an array of NumPy's own texts each takes as much room as the longest
+        arrays = {
+            column: np.array(held, dtype=np.float64 if self.types[column] == "DOUBLE" else object)
+            for column, held in self._held.items()
+        }
+        # a column of None alone has no type of its own
+        cells = ", ".join(f"CAST({column} AS {kind})" for column, kind in self.types.items())
+        self._connection.register("batch", arrays)
+        self._connection.execute(f"INSERT INTO {self.name} ({', '.join(arrays)}) SELECT {cells} FROM batch")
+        self._connection.unregister("batch")
+        self._held = {column: [] for column in self.types}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""CSV files, surveyed before an engine reads them: how many rows they have, and which engine may read them.
+"""CSV files: surveyed before an engine reads them, and as queries for DuckDB.
 
 A file of whole rows, with quotes only where they belong and one kind of line end, is read alike by every
 engine that is told its delimiter. All others are read by `CsvRows`, and handed on.
@@ -6,10 +6,11 @@ engine that is told its delimiter. All others are read by `CsvRows`, and handed 
 
 import codecs
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from gzip import GzipFile
+from itertools import groupby
 from math import isnan
 from operator import itemgetter
 from pathlib import Path
@@ -23,8 +24,8 @@ from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import missing_scores, not_a_number, number, require_in_all
-from pac_wrap.tables.files.cells import count_rows
-from pac_wrap.tables.files.connection import connected, file_text, first_line
+from pac_wrap.tables.files.cells import Kind, count_rows, kind_of
+from pac_wrap.tables.files.connection import MISFIT, Growing, connected, file_text, first_line
 from pac_wrap.tables.files.text_format import (
     CHUNK,
     LONGEST,
@@ -37,6 +38,7 @@ from pac_wrap.tables.files.text_format import (
     read_start,
     refuse_binary,
 )
+from pac_wrap.tables.sql import number_sql, quote_name, quote_text
 
 _BLOCK: Final = 1 << 20
 # an engine must be told of every column; beyond this many it is faster to split the lines here
@@ -124,10 +126,7 @@ def refuse_rows(files: Sequence[CsvFile]) -> None:
 
 
 def refuse_scores(files: Sequence[CsvFile], score: str, on_missing: OnMissing = "stop") -> None:
-    """Refuse the first row that is none, the first score that is no number, or all that are missing.
-
-    Missing ones may be abstained on.
-    """
+    """Refuse the first row that is none, the first score that is no number, or all that are missing."""
     several, rows, missing = len(files) > 1, 0, []
     for file in files:
         before = rows
@@ -248,3 +247,125 @@ def _scan(reader: ByteReader, delimiter: str) -> tuple[int, int, int, str] | Non
     if returns == pairs == newlines:
         return lines, packed_empty, delimiters, "\r\n"
     return None
+
+
+# how the cells of a column must be spelled for it to become numbers in a file that has types
+_KINDS: Final[dict[Kind, str]] = {
+    "BIGINT": "-?(0|[1-9][0-9]{0,17})",
+    "DOUBLE": "-?(0|[1-9][0-9]{0,16})([.][0-9]+)?(e[+-]?[0-9]{1,2})?",
+}
+# bytes that a thread reads at once; left alone, DuckDB takes sixteen of the longest lines
+_BUFFER: Final = 4 * LONGEST
+# most columns in one query
+_TOGETHER: Final = 500
+# told of CRLF, DuckDB 2.0 reads no rows at all; left alone, it reads them right
+_LINE_ENDS: Final = {"\n": r"new_line = '\n', ", "\r\n": ""}
+
+
+def csv_queries(
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[CsvFile],
+    quoted: dict[str, str],
+    scratch: Path,
+    named: Sequence[str],
+    types: Mapping[str, Kind] | None = None,
+    *,
+    shared: bool = False,
+) -> tuple[str, int]:
+    """Return the query for some columns of files in order, and its number of rows; without types, of texts.
+
+    `named` is what is selected besides from each file. Threads share a file without quotes; where they share
+    others, DuckDB may fail, but never errs.
+    """
+    queries: list[str] = []
+    rows = 0
+
+    def layout(one: tuple[CsvFile, str]) -> tuple[Any, ...]:
+        file, name = one
+        facts = file.header, file.line_end, file.packing, file.rows is None, file.quoted, file.broken
+        return *facts, name
+
+    for facts, group in groupby(zip(files, named, strict=True), layout):
+        header, line_end, packing, odd, marked, broken, name = facts
+        alike = [file for file, _ in group]
+        places = {column: f"c{place}" for place, column in enumerate(header.names)}
+        present = [column for column in quoted if column in places]
+        shown = ", ".join(f"{places[column]} AS {quoted[column]}" for column in present) + name
+        for file in alike if odd else ():
+            table = Growing(
+                connection, f"loaded_{len(queries)}", {places[column]: "VARCHAR" for column in present}
+            )
+            for picked in columns_of(file, present):
+                cells = ([cell or None for cell in column] for column in picked)
+                table.add(dict(zip(table.types, cells, strict=True)), len(picked[0]))
+            table.flush()
+            rows += table.rows
+            queries.append(f"SELECT {shown} FROM {table.name}")
+        if odd:
+            continue
+        paths = ", ".join(file_text(file.path, scratch) for file in alike)
+        typed = ", ".join(
+            f"{place}: '{'VARCHAR' if types is None else types[column]}'" for column, place in places.items()
+        )
+        mark, parallel = '"' if marked else "", not broken and (shared or not marked)
+        queries.append(
+            f"SELECT {shown} FROM read_csv([{paths}], auto_detect = false, header = true,"
+            f" columns = {{{typed}}}, delim = {quote_text(header.delimiter)}, quote = '{mark}',"
+            f" escape = '{mark}', parallel = {str(parallel).lower()},"
+            f" comment = '', nullstr = '', {_LINE_ENDS[line_end]}compression = '{packing}',"
+            " encoding = 'utf-8', strict_mode = true, null_padding = false, ignore_errors = false,"
+            f" max_line_size = {LONGEST}, buffer_size = {_BUFFER}, hive_partitioning = false)"
+        )
+        rows += sum(file.rows or 0 for file in alike)
+    return " UNION ALL BY NAME ".join(f"({query})" for query in queries), rows
+
+
+def kinds_of(files: Sequence[CsvFile]) -> dict[str, Kind] | None:
+    """Return what each column of several files is, if it is known of all how their cells are spelled."""
+    spelled: dict[str, int] = {}
+    for file in files:
+        if file.spelled is None:
+            return None
+        for name, one in zip(file.header.names, file.spelled, strict=True):
+            spelled[name] = spelled.get(name, 0) | one
+    return {name: kind_of(one) for name, one in spelled.items()}
+
+
+def kinds_in(
+    connection: duckdb.DuckDBPyConnection, texts: str, quoted: dict[str, str], kept: Sequence[str]
+) -> dict[str, Kind]:
+    """Return what each column of a query for texts is, but of those kept as texts, by a look at all cells."""
+    kinds: dict[str, Kind] = dict.fromkeys(quoted, "VARCHAR")
+    looked_at = [name for name in quoted if name not in kept]
+    for kind, spelling in reversed(_KINDS.items()):
+        for start in range(0, len(looked_at), _TOGETHER):
+            some = looked_at[start : start + _TOGETHER]
+            tests = ", ".join(f"bool_and(regexp_full_match({quoted[name]}, '{spelling}'))" for name in some)
+            (found,) = connection.execute(f"SELECT {tests} FROM ({texts})").fetchall()
+            kinds |= {name: kind for name, fits in zip(some, found, strict=True) if fits}
+    return kinds
+
+
+def typed_sql(quoted: dict[str, str], kinds: Mapping[str, Kind], score: str) -> str:
+    """Return all columns with their types, as they are selected; a score that is no number makes it fail."""
+    shown = {name: f"CAST({text} AS {kinds[name]}) AS {text}" for name, text in quoted.items()}
+    if kinds[score] == "VARCHAR":
+        shown[score] = f"{_score(quoted[score])} AS {quoted[score]}"
+    return ", ".join(shown.values())
+
+
+def _score(text: str) -> str:
+    # most scores start with a digit or a point, perhaps after a minus, and comparing beginnings is fast
+    begun = f"({text} >= '.' AND {text} < ':' OR {text} >= '-.' AND {text} < '-:')"
+    usual = f"{begun} AND NOT contains({text}, '_')"
+    cast = f"coalesce(TRY_CAST({text} AS DOUBLE), error('{MISFIT}'))"
+    rest = f"WHEN {number_sql(text)} IS NOT NULL THEN {number_sql(text)} ELSE error('{MISFIT}')"
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {usual} THEN {cast} {rest} END"
+
+
+def quoted_names(names: Sequence[str]) -> dict[str, str]:
+    """Return what columns are called in DuckDB, which knows none without a name: that gets one of its own."""
+    taken, free = {name.lower() for name in names}, "column0"
+    while free in taken:
+        free += "_"
+    return {name: quote_name(name or free) for name in names}

@@ -148,7 +148,9 @@ class CsvRows:
         # the csv module has one limit for the whole process; longer rows are refused here
         csv.field_size_limit(max(csv.field_size_limit(), 2 * LONGEST))
         self._pieces, self.where = whole_lines(reader, start), where
-        self.header, self._rest = _header(self._pieces, wanted, delimiter or DELIMITERS, where)
+        self.header, self._rest = _header(
+            self._pieces, wanted, check_delimiter(delimiter) or DELIMITERS, where
+        )
         refuse_twins(list(self.header.names), where.removesuffix(": ") or "standard input")
         self._width, self.read = len(self.header.names), 0
         # what reads a text without quotes all at once, if it can
@@ -241,12 +243,6 @@ def check_delimiter(delimiter: str | None) -> str | None:
         f"the delimiter must be one character such as , ; | or the word tab, got {delimiter!r};"
         " leave it out to have it found from the header"
     )
-
-
-def only_in_csv(delimiter: str | None) -> None:
-    """Refuse a delimiter of what is no CSV."""
-    if delimiter is not None:
-        raise InputError("the delimiter is for CSV, and what is read is none; leave it out")
 
 
 def _header(

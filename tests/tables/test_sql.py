@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pac_wrap import InputError, Rule, Verdict
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.tables.sql.expressions import Dialect, prediction_set_sql, quote_name, quote_text, verdict_sql
+from pac_wrap.tables.sql import Dialect, prediction_set_sql, quote_name, quote_text, verdict_sql
 from support import postgres
 
 TINY, HUGE = 5e-324, 1.7976931348623157e308

@@ -1,1 +1,0 @@
-"""Rules and calibrations as SQL: expressions, statements, and the loop around a database."""
