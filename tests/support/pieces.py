@@ -20,7 +20,9 @@ def certificate_of(thresholds: Thresholds) -> Certificate:
     """Return a certificate whose two classes, or the only one that is promised, give these thresholds."""
     ceilings = (None if edge is None else 0.05 for edge in (thresholds.alarm_from, thresholds.clear_below))
     made = calibrate(range(100), range(100), Guarantee(*ceilings))
-    return replace(made, thresholds=thresholds, rule=thresholds.rule)
+    edges = {"normal": thresholds.alarm_from, "anomalous": thresholds.clear_below}
+    clauses = tuple(replace(one, threshold=edges[one.of.label]) for one in made.clauses)
+    return replace(made, clauses=clauses, rule=thresholds.rule)
 
 
 RULE = certificate_of(Thresholds(alarm_from=0.7, clear_below=0.3))

@@ -6,6 +6,7 @@ A row stays the text it is; behind it stand its verdict, its prediction set, and
 import csv
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal, DecimalException
@@ -14,7 +15,7 @@ from io import StringIO
 from json.encoder import encode_basestring
 from math import isfinite, isinf, isnan
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +31,12 @@ from pac_wrap.method.rule import SETS
 from pac_wrap.tables.columns import (
     all_columns,
     miscounted,
-    missing_scores,
     no_rows,
     number,
     only_in_csv,
     read_scores,
     refuse_added,
+    refuse_scores_of,
     refuse_twins,
     require_column,
     require_in_all,
@@ -58,10 +59,11 @@ from pac_wrap.tables.files.text_format import (
     without_collector,
 )
 
+R = TypeVar("R", CsvRows, JsonRows)
 Codes = NDArray[np.uint8]
+Said = Callable[[Counted], None]
+Seen = Callable[[Scores], None]
 Bytes = bytes | memoryview
-# verdicts, prediction sets and counts of a few rows
-Answered = tuple[NDArray[np.int8], NDArray[np.bool_], Counted]
 # many numbers as JSON writes them, each followed by a comma; possessive, so that it never backtracks
 _JSON_NUMBERS: Final = re.compile(r"(?:-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+,)*+")
 # a text, which stays as it is, or a number that many write and JSON does not have
@@ -76,31 +78,27 @@ ANSWERS: Final = [(str(verdict), text) for text in SETS for verdict in (-1, 0, 1
 
 
 class ScoredRows(NamedTuple):
-    """A few rows with their scores: each as cells or as an object, and its own text where that can stand.
-
-    `lines` are rows that all stand as they are, and `names` the columns of the table so far, where each row
-    has its own.
-    """
+    """A few rows with their scores: each as cells or as an object, and its own text where that can stand."""
 
     scores: Scores
     rows: list[Any]
     texts: list[str]
     groups: list[Any] | None = None
+    # the columns of the table so far, where each row has its own
     names: Iterable[str] = ()
+    # rows that all stand as they are
     lines: Lines | None = None
 
 
 class Asked(NamedTuple):
-    """What is to be decided and written: the column of scores, whether as CSV, what else.
-
-    `source` is the column in which the name of each row's file is written, if it is, and `group` that of the
-    groups, if each has its own rule.
-    """
+    """What is to be decided and written: the column of scores, whether as CSV, what else."""
 
     score: str
     as_csv: bool
     on_missing: OnMissing = "abstain"
+    # the column in which the name of each row's file is written
     source: str | None = None
+    # that of the groups, if each has its own rule
     group: str | None = None
 
     @property
@@ -157,11 +155,44 @@ def json_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-class CsvLines:
-    """Batches of the rows of one or more CSV tables, each opened in its turn; columns are matched by name.
+class _AnsweredLines(ABC, Generic[R]):
+    """Batches of the rows of some tables, each named and opened in its turn, and how they are written."""
 
-    `tables` are named; `columns` are those of all of them.
-    """
+    table: R
+
+    def __init__(
+        self, tables: Iterable[tuple[str, AbstractContextManager[R]]], columns: Sequence[str], asked: Asked
+    ) -> None:
+        refuse_added(columns, asked.added)
+        self._tables: Iterable[tuple[str, AbstractContextManager[R]]] = tables
+        self._asked, self.read = asked, 0
+        self._names = dict.fromkeys(columns)
+        self.endings = Endings("", asked)
+
+    def head(self) -> str:
+        """Return the names of the columns as CSV, if it is written."""
+        return csv_text([[*self._names, *self._asked.added]]) if self._asked.as_csv else ""
+
+    def __iter__(self) -> Iterator[ScoredRows]:
+        """Yield all rows up to the first that cannot be decided, then raise what is wrong with that."""
+        for name, opened in self._tables:
+            with opened as table:
+                self.endings, self.table = Endings(name, self._asked), table
+                yield from self._batches(table)
+            self.read += table.read
+
+    @abstractmethod
+    def _batches(self, table: R) -> Iterator[ScoredRows]:
+        """Yield the batches of a table, then raise what is wrong with the row after them."""
+
+    def _sound(self, found: Lines | None) -> Lines | None:
+        """Return rows that were read at once, None if one of them has no score and must have one."""
+        missing = found is not None and self._asked.on_missing == "stop" and np.isnan(found.scores).any()
+        return None if missing else found
+
+
+class CsvLines(_AnsweredLines[CsvRows]):
+    """The rows of CSV tables, whose columns are matched by name."""
 
     def __init__(
         self,
@@ -171,48 +202,32 @@ class CsvLines:
     ) -> None:
         for column in asked.wanted:
             require_column(column, list(columns))
-        refuse_added(columns, asked.added)
-        self._tables, self._columns, self._asked, self._as_csv = tables, tuple(columns), asked, asked.as_csv
-        self.read = 0
+        super().__init__(tables, columns, asked)
         keys = [json_text(name).replace("%", "%%") for name in columns]
         self._object = "{" + ",".join(f"{key}:%s" for key in keys) + "%s"
-        self._endings = Endings("", asked)
-
-    def head(self) -> str:
-        """Return the names of the columns as CSV, if it is written."""
-        return csv_text([[*self._columns, *self._asked.added]]) if self._as_csv else ""
-
-    def __iter__(self) -> Iterator[ScoredRows]:
-        """Yield all rows up to the first that cannot be decided, then raise what is wrong with that."""
-        for name, opened in self._tables:
-            with opened as table:
-                self._endings = Endings(name, self._asked)
-                yield from self._batches(table)
 
     def _batches(self, table: CsvRows) -> Iterator[ScoredRows]:
         names, asked = table.header.names, self._asked
-        if not self._as_csv and (what := not_utf8(list(names), "csv")):
+        if not asked.as_csv and (what := not_utf8(list(names), "csv")):
             raise InputError(f"{table.where}the header {what}")
         self._place = names.index(asked.score)
         group = None if asked.group is None else names.index(asked.group)
         # the place of each column that is written; a file may lack one that others have
         stands = {name: place for place, name in enumerate(names)}
-        self._places = [stands.get(name) for name in self._columns]
-        self._as_read = names == self._columns
-        self._kept = self._as_csv and self._as_read and table.header.delimiter == ","
+        self._places = [stands.get(name) for name in self._names]
+        self._as_read = names == tuple(self._names)
+        self._kept = asked.as_csv and self._as_read and table.header.delimiter == ","
         if self._kept and group is None:
             table.at_once = partial(self._at_once, len(names))
         for found in table:
             if isinstance(found, Lines):
-                self.read += found.scores.size
                 yield ScoredRows(found.scores, [], [], lines=found)
                 continue
             rows, error, before = found.cells, None, table.read - len(found.cells)
-            if not self._as_csv and not found.unicode:
+            if not asked.as_csv and not found.unicode:
                 rows, error = up_to_first(rows, lambda row: not_utf8(row, "csv"), None, before, table.where)
             values = [row[self._place] for row in rows]
             scores, bad = read_scores(asked.score, values, before, table.where, asked.on_missing)
-            self.read += scores.size
             if scores.size:
                 rows = rows[: scores.size]
                 # an empty cell is a missing value, as in a table
@@ -223,7 +238,7 @@ class CsvLines:
 
     def _at_once(self, width: int, text: str) -> Lines | None:
         """Return the rows of a text without quotes that all stand as they are; None if one may be wrong."""
-        found = read_score_cells(text.encode("utf-8", "surrogateescape"), width, self._place)
+        found = read_score_cells(_encoded(text), width, self._place)
         if found is None:
             return None
         for row, cell in found.doubts:
@@ -231,26 +246,25 @@ class CsvLines:
             if score is None:
                 return None
             found.scores[row] = score
-        stops = self._asked.on_missing == "stop" and np.isnan(found.scores).any()
-        return None if stops else found
+        return self._sound(found)
 
     def text(self, batch: ScoredRows, codes: Codes) -> Bytes:
         """Return rows with the answers of these codes as CSV, or as JSON lines."""
         if batch.lines is not None:
-            return with_endings(batch.lines, codes, self._endings.csv_bytes)
+            return with_endings(batch.lines, codes, self.endings.csv_bytes)
         listed = codes.tolist()
-        if not self._as_csv:
+        if not self._asked.as_csv:
             cells = list(zip(*batch.rows, strict=True))
             columns = [self._json(place, cells) for place in self._places]
-            endings = [self._endings.json[code] for code in listed]
+            endings = [self.endings.json[code] for code in listed]
             return _encoded("".join([self._object % row for row in zip(*columns, endings, strict=True)]))
         if batch.texts and self._kept:
             pairs = zip(batch.texts, listed, strict=True)
-            return _encoded("".join([text + self._endings.csv[code] for text, code in pairs]))
+            return _encoded("".join([text + self.endings.csv[code] for text, code in pairs]))
         rows: Iterable[list[str]] = batch.rows
         if not self._as_read:
             rows = ([row[place] if place is not None else "" for place in self._places] for row in rows)
-        answered = ([*row, *self._endings.cells[code]] for row, code in zip(rows, listed, strict=True))
+        answered = ([*row, *self.endings.cells[code]] for row, code in zip(rows, listed, strict=True))
         return _encoded(csv_text(answered))
 
     def _json(self, place: int | None, cells: list[tuple[str, ...]]) -> Iterable[str]:
@@ -276,41 +290,19 @@ def _json_number(cell: str) -> str:
     return repr(number) if isfinite(number) else '"Infinity"' if number > 0.0 else '"-Infinity"'
 
 
-class JsonLines:
-    """Batches of the rows of one or more JSON tables, each opened in its turn.
-
-    `tables` are named; `columns` are those of all of them, or none: then the first row has those of CSV.
-    """
+class JsonLines(_AnsweredLines[JsonRows]):
+    """The rows of JSON tables; without columns, the first row has those of CSV."""
 
     def __init__(
         self,
         tables: Iterable[tuple[str, AbstractContextManager[JsonRows]]],
+        columns: Sequence[str],
         asked: Asked,
-        columns: Sequence[str] = (),
     ) -> None:
-        self._tables, self._asked, self.read = tables, asked, 0
+        super().__init__(tables, columns, asked)
         # no row may have one of them
         self._added = {one.lower() for one in asked.added}
-        self.endings = Endings("", asked)
         self.taken_apart = asked.as_csv or asked.group is not None
-        self._names = dict.fromkeys(columns)
-        if columns:
-            refuse_added(columns, asked.added)
-
-    def head(self) -> str:
-        """Return the names of the columns as CSV, if it is written."""
-        return csv_text([[*self._names, *self._asked.added]]) if self._asked.as_csv else ""
-
-    def __iter__(self) -> Iterator[ScoredRows]:
-        """Yield all rows up to the first that cannot be decided, then raise what is wrong with that."""
-        for name, opened in self._tables:
-            with opened as table:
-                self.endings, self._table = Endings(name, self._asked), table
-                yield from self._batches(table)
-
-    def refuse_odd(self, columns: Iterable[Sequence[Any]]) -> None:
-        """Refuse the first row of the last batch whose texts are not UTF-8, as a database and Parquet are."""
-        self._table.refuse_odd(columns)
 
     def text(self, batch: ScoredRows, codes: Codes) -> Bytes:
         """Return rows with the answers of these codes as JSON lines, or as CSV."""
@@ -337,13 +329,11 @@ class JsonLines:
         )
 
     def _batches(self, table: JsonRows) -> Iterator[ScoredRows]:
-        """Yield the batches of a table, then raise what is wrong with the row after them."""
         score, group, as_csv = self._asked.score, self._asked.group, self._asked.as_csv
         if not self.taken_apart:
             table.at_once = partial(self._at_once, table)
         for found in table:
             if isinstance(found, Lines):
-                self.read += found.scores.size
                 yield ScoredRows(found.scores, [], [], lines=found)
                 continue
             rows, error, before = found.rows, None, table.read - len(found.rows)
@@ -365,7 +355,6 @@ class JsonLines:
                 rows, error = up_to_first(rows, lambda row: nested_in(row, group), error, before, table.where)
             values = [row.get(score) for row in rows]
             scores, bad = read_scores(score, values, before, table.where, self._asked.on_missing)
-            self.read += scores.size
             texts = found.texts[: scores.size]
             if "Infinity" in whole or "NaN" in whole:
                 texts = [_NOT_JSON.sub(_quoted, text) for text in texts]
@@ -383,9 +372,7 @@ class JsonLines:
         if not table.read or self._asked.score not in table.names or "\\" in "".join(names):
             return None
         place = list(table.names).index(self._asked.score)
-        found = read_score_objects(_encoded(text), list(map(_encoded, names)), place)
-        stops = found is not None and self._asked.on_missing == "stop" and np.isnan(found.scores).any()
-        return None if stops else found
+        return self._sound(read_score_objects(_encoded(text), list(map(_encoded, names)), place))
 
     def _has_added(self, found: dict[str, Any]) -> str | None:
         taken = [name for name in found if name.lower() in self._added]
@@ -421,34 +408,19 @@ def json_columns(files: Sequence[Any], wanted: Sequence[str], *, whole: bool) ->
     return columns
 
 
-def refuse_json_scores(files: Sequence[Any], score: str, on_missing: OnMissing) -> None:
+def refuse_json_scores(files: Sequence[Path], score: str, on_missing: OnMissing) -> None:
     """Refuse the first row that is none, the first score that is no number, or all that are missing."""
-    rows, missing = 0, list[int]()
-    for file in files:
+
+    def values(file: Path) -> Iterator[list[Any]]:
         with opened_json(file) as table:
             for batch in table:
-                values = [row.get(score) for row in batch.rows]
-                where, before = table.where if len(files) > 1 else "", table.read - len(values)
-                scores, error = read_scores(score, values, before, where, "abstain")
-                if error is not None:
-                    raise error
-                missing += (rows + 1 + np.flatnonzero(np.isnan(scores))).tolist()
-                rows += scores.size
-    if missing and on_missing == "stop":
-        raise missing_scores(score, len(missing), rows, missing[0])
+                yield [row.get(score) for row in batch.rows]
+
+    refuse_scores_of({file: values(file) for file in files}, score, on_missing)
 
 
 class ColumnKind:
-    """What a column of JSON is in a file that has types: numbers, where each value is one and none changes.
-
-    >>> kind = ColumnKind()
-    >>> kind.see([Token("9007199254740993"), None])
-    >>> kind.name
-    'BIGINT'
-    >>> kind.see([Token("1.5")])
-    >>> kind.name
-    'VARCHAR'
-    """
+    """What a column of JSON is in a file that has types: numbers, where all values are and none changes."""
 
     def __init__(self) -> None:
         self._whole = self._exact = True
@@ -516,8 +488,8 @@ def decide_lines(
     target: BinaryIO,
     asked: Asked,
     delimiter: str | None = None,
-    said: Callable[[Counted], None] = lambda counted: None,
-    seen: Callable[[Scores], None] = lambda scores: None,
+    said: Said = lambda counted: None,
+    seen: Seen = lambda scores: None,
 ) -> Counted:
     """Write every row, with its verdict and prediction set, as soon as it arrives, and return the counts.
 
@@ -528,7 +500,7 @@ def decide_lines(
     lines: CsvLines | JsonLines
     if is_json_line(start):
         only_in_csv(delimiter)
-        lines = JsonLines([("-", nullcontext(JsonRows(reader, start)))], asked)
+        lines = JsonLines([("-", nullcontext(JsonRows(reader, start)))], (), asked)
     else:
         rows = CsvRows(reader, start, asked.wanted, delimiter)
         lines = CsvLines([("-", nullcontext(rows))], rows.header.names, asked)
@@ -554,27 +526,19 @@ def decide_files(
     target: BinaryIO,
     asked: Asked,
     delimiter: str | None,
-    said: Callable[[Counted], None] = lambda counted: None,
-    seen: Callable[[Scores], None] = lambda scores: None,
+    said: Said = lambda counted: None,
+    seen: Seen = lambda scores: None,
 ) -> Counted:
-    """Write every row of CSV files, with its verdict and prediction set, and return the counts.
-
-    `names` are what the files are called in the column of sources.
-    """
-    score, wanted = asked.score, asked.wanted
-    found = [CsvFile(*pair) for pair in zip(files, headers(files, wanted, delimiter), strict=True)]
+    """Write every row of CSV files, called `names` in a column of sources, as `decide_lines` does."""
+    found = [CsvFile(*pair) for pair in zip(files, headers(files, asked.wanted, delimiter), strict=True)]
     columns = all_columns(files, [file.header.names for file in found])
-    opened = (opened_rows(file.path, wanted, file.header.delimiter) for file in found)
+    opened = (opened_rows(file.path, asked.wanted, file.header.delimiter) for file in found)
     lines = CsvLines(zip(names, opened, strict=True), columns, asked)
-    counted = Counted()
     try:
-        for counted, text in _decided(certificate, lines, list(map(str, files)), seen):
-            target.write(text)
-            said(counted)
+        return _written(certificate, lines, list(map(str, files)), target, said, seen)
     except InputError:
-        refuse_scores(found, score, asked.on_missing)  # which counts what is missing
+        refuse_scores(found, asked.score, asked.on_missing)  # which counts what is missing
         raise
-    return counted
 
 
 def decide_json_files(
@@ -583,26 +547,34 @@ def decide_json_files(
     names: Sequence[str],
     target: BinaryIO | Path,
     asked: Asked,
-    said: Callable[[Counted], None] = lambda counted: None,
-    seen: Callable[[Scores], None] = lambda scores: None,
+    seen: Seen = lambda scores: None,
 ) -> Counted:
-    """Write every row of JSON files, with its verdict and prediction set, and return the counts.
-
-    A target that is a path becomes Parquet.
-    """
+    """Write every row of JSON files, as `decide_files` does; a target that is a path becomes Parquet."""
     columns = json_columns(files, asked.wanted, whole=asked.as_csv)
     opened = (opened_json(file) for file in files)
-    lines = JsonLines(zip(names, opened, strict=True), asked, columns)
-    listed, counted = list(map(str, files)), Counted()
+    lines = JsonLines(zip(names, opened, strict=True), columns, asked)
+    listed = list(map(str, files))
     try:
         if isinstance(target, Path):
             return _to_parquet(certificate, lines, listed, target, asked, seen)
-        for counted, text in _decided(certificate, lines, listed, seen):
-            target.write(text)
-            said(counted)
+        return _written(certificate, lines, listed, target, lambda counted: None, seen)
     except InputError:
         refuse_json_scores(files, asked.score, asked.on_missing)  # which counts what is missing
         raise
+
+
+def _written(
+    certificate: Certificate | GroupCertificate,
+    lines: CsvLines | JsonLines,
+    names: list[str],
+    target: BinaryIO,
+    said: Said,
+    seen: Seen,
+) -> Counted:
+    counted = Counted()
+    for counted, text in _decided(certificate, lines, names, seen):
+        target.write(text)
+        said(counted)
     return counted
 
 
@@ -612,7 +584,7 @@ def _to_parquet(
     names: list[str],
     target: Path,
     asked: Asked,
-    seen: Callable[[Scores], None],
+    seen: Seen,
 ) -> Counted:
     """Write rows of JSON with their answers to a Parquet file, as texts unless a column is one of numbers."""
     from pac_wrap.tables.decide import copied
@@ -641,7 +613,7 @@ def _to_parquet(
                 values = [row.get(name) for row in batch.rows]
                 kind.see(values)
                 columns[f"c{place}"] = list(map(cell, values))
-            lines.refuse_odd(columns.values())
+            lines.table.refuse_odd(columns.values())
             table.add(columns, len(batch.rows))
         table.flush()
         refuse_twins(list(kinds), ", ".join(names))
@@ -666,7 +638,7 @@ def _decided(
     certificate: Certificate | GroupCertificate,
     lines: CsvLines | JsonLines,
     names: list[str],
-    seen: Callable[[Scores], None],
+    seen: Seen,
 ) -> Iterator[tuple[Counted, Bytes]]:
     """Yield rows with their answers, and the counts so far."""
     started = False
@@ -680,44 +652,28 @@ def _answered(
     certificate: Certificate | GroupCertificate,
     lines: CsvLines | JsonLines,
     names: list[str],
-    seen: Callable[[Scores], None],
+    seen: Seen,
 ) -> Iterator[tuple[Counted, ScoredRows, Codes]]:
-    """Yield the counts so far, some rows, and the place of each row's answer among `ANSWERS`.
-
-    All rows that were read must be among them.
-    """
-    counted, answers = Counted(), _answers(certificate)
+    """Yield the counts so far, some rows, and the place of each row's answer among `ANSWERS`."""
+    counted = Counted()
+    rule: Any = certificate.rules if isinstance(certificate, GroupCertificate) else certificate.rule
+    exclusions: Any = certificate.exclusions
     with without_collector():
         for batch in lines:
-            verdicts, possible, decided = answers(batch)
+            scores, unseen = batch.scores, 0
+            if isinstance(certificate, GroupCertificate):
+                places = certificate.lookup.places(batch.groups or [])
+                verdicts, missing = decided(rule, scores, places), np.flatnonzero(np.isnan(scores))
+                possible, unseen = sets_of(exclusions, scores, places), int((places == NEVER).sum())
+            else:
+                verdicts, missing = rule.decided(scores)
+                possible = exclusions.possible(scores, missing)
             sets = possible.view(np.int8)
             codes = (3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1).view(np.uint8)
-            counted += decided
-            seen(batch.scores)
+            counted += Counted.of(verdicts, missing.size, unseen)
+            seen(scores)
             yield counted, batch, codes
     if not counted.points:
         raise no_rows(names)
     if counted.points != lines.read:
         raise miscounted(names, lines.read, counted.points)
-
-
-def _answers(certificate: Certificate | GroupCertificate) -> Callable[[ScoredRows], Answered]:
-    """Return what gives the verdicts, the prediction sets and the counts of a few rows."""
-    if isinstance(certificate, GroupCertificate):
-        return partial(_by_group, certificate, certificate.rules, certificate.exclusions)
-    rule, exclusions = certificate.rule, certificate.exclusions
-
-    def answers(batch: ScoredRows) -> Answered:
-        verdicts, missing = rule.decided(batch.scores)
-        possible = exclusions.possible(batch.scores, missing)
-        return verdicts, possible, Counted.of(verdicts, missing.size)
-
-    return answers
-
-
-def _by_group(certificate: GroupCertificate, rules: Any, exclusions: Any, batch: ScoredRows) -> Answered:
-    places = certificate.lookup.places(batch.groups or [])
-    verdicts = decided(rules, batch.scores, places)
-    missing, unseen = np.isnan(batch.scores), places == NEVER
-    counted = Counted.of(verdicts, int(missing.sum()), int(unseen.sum()))
-    return verdicts, sets_of(exclusions, batch.scores, places), counted

@@ -5,7 +5,7 @@ Every reader of a table, whatever its format, refuses it in these words.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf, isnan, nan
 from typing import Any, Final
@@ -151,6 +151,24 @@ def read_scores(
             return np.array(found), InputError(f"{where}{error}")
         found.append(read)
     return np.array(found), None
+
+
+def refuse_scores_of(
+    tables: Mapping[Any, Iterable[Sequence[Any]]], score: str, on_missing: OnMissing
+) -> None:
+    """Refuse the first of the scores in batches of some tables that is no number, or all that are missing."""
+    rows, missing = 0, list[int]()
+    for name, batches in tables.items():
+        before = rows
+        for values in batches:
+            where = f"{name}: " if len(tables) > 1 else ""
+            scores, error = read_scores(score, values, rows - before, where, "abstain")
+            if error is not None:
+                raise error
+            missing += (rows + 1 + np.flatnonzero(np.isnan(scores))).tolist()
+            rows += scores.size
+    if missing and on_missing == "stop":
+        raise missing_scores(score, len(missing), rows, missing[0])
 
 
 def _are_plain(text: str) -> bool:

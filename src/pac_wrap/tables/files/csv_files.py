@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from gzip import GzipFile
 from itertools import groupby
-from math import isnan
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +22,7 @@ from pac_wrap.base.arguments import OnMissing
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
-from pac_wrap.tables.columns import missing_scores, not_a_number, number, require_in_all
+from pac_wrap.tables.columns import refuse_scores_of, require_in_all
 from pac_wrap.tables.files.cells import Kind, count_rows, kind_of
 from pac_wrap.tables.files.connection import MISFIT, Growing, connected, file_text, first_line
 from pac_wrap.tables.files.text_format import (
@@ -127,20 +126,8 @@ def refuse_rows(files: Sequence[CsvFile]) -> None:
 
 def refuse_scores(files: Sequence[CsvFile], score: str, on_missing: OnMissing = "stop") -> None:
     """Refuse the first row that is none, the first score that is no number, or all that are missing."""
-    several, rows, missing = len(files) > 1, 0, []
-    for file in files:
-        before = rows
-        for (cells,) in columns_of(file, [score]):
-            for cell in cells:
-                rows += 1
-                value = number(cell)
-                if value is None:
-                    where = f"{file.path}: " if several else ""
-                    raise InputError(f"{where}{not_a_number(score, cell, rows - before)}")
-                if isnan(value):
-                    missing.append(rows)
-    if missing and on_missing == "stop":
-        raise missing_scores(score, len(missing), rows, missing[0])
+    values = {file.path: (cells for (cells,) in columns_of(file, [score])) for file in files}
+    refuse_scores_of(values, score, on_missing)
 
 
 @contextmanager
