@@ -128,7 +128,7 @@ def build() -> str:
     options = []
     for name, version, kind in FORMATS:
         head: dict[str, Schema] = {"format": {"const": f"pac-wrap {name}"}, "schema": {"const": version}}
-        body = object_of(kind, known)
+        body = object_of(form_of(kind) or kind, known)
         if kind is Head:
             body["properties"] |= columns()
             body["required"] += list(columns())

@@ -12,7 +12,7 @@ import pytest
 
 from pac_wrap import Algorithm1, Certificate, CertificateError, Guarantee, calibrate
 from pac_wrap.base.codec import MOST_BYTES
-from pac_wrap.method.certificates.consistency import MOST_SCORES
+from pac_wrap.method.clause import MOST_SCORES
 from support.patience import LIMIT
 from support.resealed import said, sealed, tampered
 from support.shell import SCRIPT, refused, write
@@ -97,7 +97,7 @@ def test_the_most_scores_are_read_in_milliseconds_and_one_more_is_refused() -> N
 
 
 def test_the_certificate_of_the_issue_ends_at_once(tmp_path: Path) -> None:
-    changes = {"normal.n": 10**15, "normal.budget.n": 10**15, "normal.crossing": 0}
+    changes = {"normal.n": 10**15, "normal.beyond": 0}
     path = write(tmp_path / "c.json", tampered(SEPARATED, changes))
     done = subprocess.run([str(SCRIPT), "show", str(path)], capture_output=True, timeout=LIMIT, check=False)
     assert done.returncode == 2

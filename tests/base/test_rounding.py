@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -22,6 +21,7 @@ from pac_wrap.report.numbers import ceiling, confidence, floored
 from pac_wrap.report.render import terminal
 from pac_wrap.report.results import account_of_comparison, account_of_evaluation, account_of_plan
 from pac_wrap.tails.bounds import achievable_rate
+from support.kept import with_ceiling
 from support.shell import text_of
 
 RNG = np.random.default_rng(8)
@@ -131,7 +131,7 @@ def test_the_exact_confidence_of_a_budget_is_rounded_down() -> None:
 def relaxed(rate: float) -> Certificate:
     """Return a certificate whose FPR ceiling is `rate`; only for showing it."""
     certificate = calibrate(NORMAL, ANOMALOUS)
-    return replace(certificate, certified=replace(certificate.guarantee, max_fpr=rate, max_fnr=rate))
+    return with_ceiling(with_ceiling(certificate, "fpr", rate), "fnr", rate)
 
 
 TABLES: dict[str, Callable[[float], tuple[RenderableType, str]]] = {

@@ -124,7 +124,7 @@ def test_what_does_not_go_together_is_refused(
 def test_kinds_and_certificates_have_to_match(table: Path, tmp_path: Path) -> None:
     saved, plain = tmp_path / "kinds.json", tmp_path / "plain.json"
     EXPECTED.save(saved)
-    EXPECTED.binding.save(plain)
+    calibrate(NORMAL, KINDS["takeover"]).save(plain)
     assert "name the column of kinds with --kind" in refused(tmp_path, "evaluate", saved, table, *COLUMNS[:4])
     assert "name the column of kinds with --kind" in refused(tmp_path, "verify", saved, table, *COLUMNS[:4])
     assert "depends on the mix of kinds" in refused(tmp_path, "worth", saved, "--prevalence", "0.1")

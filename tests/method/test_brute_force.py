@@ -155,7 +155,7 @@ def test_classes(seed: int) -> None:
         values = np.where(taken[own] & severe, inf, scores[own, name]).tolist()
         limits[name] = clear_below(values, budget(len(values), ceiling, delta))
         taken |= scores[:, name] >= limits[name]
-    assert {name: found.parts[name].threshold for name in limits} == limits
+    assert {name: found.clauses[name].threshold for name in limits} == limits
     expected = []
     for row in scores.tolist():
         left = [name for name in limits if row[name] >= limits[name]]

@@ -14,7 +14,6 @@ from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.tables.sql import Dialect, verdict_sql
 from support import recipes
-from support.kept import kept as kept_by
 from support.shell import GOLDEN
 
 KEPT: dict[str, Any] = json.loads((GOLDEN / "calibrations.json").read_text(encoding="ascii"))
@@ -93,8 +92,7 @@ def _same_promise(made: Certificate, kept: list[str | None] | None, overlap: Ove
     ours = [
         made.fpr.ceiling,
         made.fnr.ceiling,
-        kept_by(made).delta_fpr,
-        kept_by(made).delta_fnr,
+        *(None if one.certified is None else one.certified.delta for one in made.clauses),
     ]
     for name, value, text in zip(("FPR", "FNR", "", ""), ours, kept, strict=True):
         theirs = number(text)

@@ -38,11 +38,11 @@ def test_a_strategy_without_effect_is_refused() -> None:
             InputError,
             match="overlap must be one of 'abstain', 'abstain_always', 'raise', 'hold_fnr', 'hold_fpr', ",
         ):
-            calibrate(NORMAL, ANOMALOUS, overlap=slip)  # type: ignore[call-overload]  # a likely slip
+            calibrate(NORMAL, ANOMALOUS, overlap=slip)  # type: ignore[arg-type]  # a likely slip
     with pytest.raises(TypeError, match="unexpected keyword argument 'max_fpr'"):
-        calibrate(NORMAL, ANOMALOUS, max_fpr=0.1, overlap="algorithm1")  # type: ignore[call-overload]  # a likely slip
+        calibrate(NORMAL, ANOMALOUS, max_fpr=0.1, overlap="algorithm1")  # type: ignore[call-arg]  # a likely slip
     with pytest.raises(InputError, match="write Guarantee"):
-        calibrate(NORMAL, ANOMALOUS, 0.05)  # type: ignore[call-overload]  # a likely slip
+        calibrate(NORMAL, ANOMALOUS, 0.05)  # type: ignore[arg-type]  # a likely slip
 
 
 def test_a_strategy_object_is_as_good_as_its_name() -> None:

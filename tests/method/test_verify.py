@@ -1,6 +1,6 @@
 from dataclasses import replace
 from math import inf, nextafter
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 import pytest
@@ -11,10 +11,13 @@ from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.thresholds import Regime
 from pac_wrap.method.verify import Verification
 from pac_wrap.tails.bounds import Budget
+from support.kept import with_ceiling, with_clause
 from support.strategies import Floats, calibrate_quietly, every_rule
+
+SIDES: Final[tuple[Literal["fpr"], Literal["fnr"]]] = ("fpr", "fnr")
+LABEL: Final = {"fpr": "normal", "fnr": "anomalous"}
 
 
 def sample(shift: float = 2.0, n: int = 300) -> tuple[Floats, Floats]:
@@ -83,12 +86,11 @@ def test_another_guarantee_fails_the_verification(options: dict[str, Any]) -> No
 def test_another_threshold_fails_the_verification_by_one_ulp(options: dict[str, Any]) -> None:
     normal, anomalous = sample()
     certificate = calibrate(normal, anomalous, **options)
-    for name in ("alarm_from", "clear_below"):
-        value = getattr(certificate.thresholds, name)
+    for side in SIDES:
+        value = getattr(certificate, side).threshold
         if value is not None:
-            moved = replace(certificate.thresholds, **{name: nextafter(value, -inf)})
-            found = names(replace(certificate, thresholds=moved).verify(normal, anomalous))
-            assert found == {f"thresholds.{name}"}
+            moved = with_clause(certificate, side, threshold=nextafter(value, -inf))
+            assert names(moved.verify(normal, anomalous)) == {f"{LABEL[side]}.threshold"}
 
 
 @every_rule
@@ -104,23 +106,22 @@ def test_another_rule_fails_the_verification_by_one_ulp(options: dict[str, Any])
         assert names(replace(certificate, rule=moved).verify(normal, anomalous)) == changed
 
 
+def promised(certificate: Certificate) -> Literal["fpr", "fnr"]:
+    return "fnr" if certificate.fpr.certified is None else "fpr"
+
+
 def without_promise(certificate: Certificate) -> Certificate:
-    return replace(certificate, certified=None)
+    return with_clause(certificate, promised(certificate), certified=None)
 
 
 def without_budget(certificate: Certificate) -> Certificate:
-    side = "normal" if certificate.fpr.budget is not None else "anomalous"
-    return replace(certificate, **{side: replace(getattr(certificate, side), budget=None)})
-
-
-def with_another_regime(certificate: Certificate) -> Certificate:
-    return replace(certificate, regime=Regime.VACUOUS)
+    return with_clause(certificate, promised(certificate), budget=None)
 
 
 def with_more_confidence(certificate: Certificate) -> Certificate:
-    certified = certificate.certified
-    assert certified is not None
-    return replace(certificate, certified=replace(certified, delta_fpr=certified.delta_fpr / 2))
+    side = promised(certificate)
+    promise = getattr(certificate, side).certified
+    return with_clause(certificate, side, certified=replace(promise, delta=promise.delta / 2))
 
 
 @every_rule
@@ -129,8 +130,7 @@ def with_more_confidence(certificate: Certificate) -> Certificate:
     [
         (without_promise, "certified"),
         (without_budget, "budget"),
-        (with_another_regime, "regime"),
-        (with_more_confidence, "certified.delta_fpr"),
+        (with_more_confidence, "certified.delta"),
     ],
 )
 def test_another_claim_fails_the_verification(options: dict[str, Any], change: Any, name: str) -> None:
@@ -150,19 +150,15 @@ def test_another_strategy_or_level_fails_the_verification() -> None:
     assert level is not None
     higher = Algorithm1().levels(raised.guarantee, (300, 300))[level + 1]
     fpr, fnr = (Budget.of(300, promise.ceiling, promise.delta / 10) for promise in higher.promises)
-    found = replace(
-        raised,
-        certified=higher,
-        normal=replace(raised.fpr, budget=fpr),
-        anomalous=replace(raised.fnr, budget=fnr),
-    )
-    assert {"certified.max_fpr", "normal.budget.errors", "anomalous.budget.rate"} <= names(
+    found = with_clause(raised, "fpr", budget=fpr, certified=higher.fpr)
+    found = with_clause(found, "fnr", budget=fnr, certified=higher.fnr)
+    assert {"normal.certified.ceiling", "normal.budget.errors", "anomalous.budget.rate"} <= names(
         found.verify(normal, anomalous)
     )
     for strategy in (Abstain(), Hold("fnr"), Hold("fpr")):
         changed = names(replace(raised, overlap=strategy).verify(normal, anomalous))
         assert changed & {"rule.normal_below", "rule.anomaly_from"}
-        assert changed & {"certified.max_fpr", "certified.max_fnr"}
+        assert changed & {"normal.certified.ceiling", "anomalous.certified.ceiling"}
 
 
 def test_verification_does_not_warn_and_ignores_the_version_that_wrote_the_file() -> None:
@@ -177,7 +173,7 @@ def test_verification_forgives_the_last_digits_of_a_rate() -> None:
     certificate = calibrate(normal, anomalous, overlap="hold_fnr")
     assert not certificate.uncertified
     assert certificate.fpr.ceiling is not None
-    rounded = replace(certificate.certified, max_fpr=certificate.fpr.ceiling * (1 + 1e-13))
-    assert replace(certificate, certified=rounded).verify(normal, anomalous)
-    wrong = replace(certificate.certified, max_fpr=certificate.fpr.ceiling * 0.999)
-    assert names(replace(certificate, certified=wrong).verify(normal, anomalous)) == {"certified.max_fpr"}
+    ceiling = certificate.fpr.ceiling
+    assert with_ceiling(certificate, "fpr", ceiling * (1 + 1e-13)).verify(normal, anomalous)
+    wrong = with_ceiling(certificate, "fpr", ceiling * 0.999)
+    assert "normal.certified.ceiling" in names(wrong.verify(normal, anomalous))

@@ -29,9 +29,8 @@ def figures(account: Account) -> list[Figure]:
 def test_every_kind_has_a_row_and_the_one_that_binds_says_so() -> None:
     content = account_of(CERTIFICATE, NORMAL, KINDS)
     rows = {row[0]: row for row in content.table("kinds").rows}
-    binding = CERTIFICATE.binds[1]
-    assert binding is not None
-    assert binding.name == "stolen"
+    binding = CERTIFICATE.fnr
+    assert binding.of.kind == "stolen"
     assert set(rows) == {"all points", "'stolen' (binds)", repr(HOSTILE)}
     own = rows["'stolen' (binds)"]
     assert own[1:5] == ("anomalous", "400", "2 %", f"{binding.errors}")

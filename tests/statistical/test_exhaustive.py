@@ -190,7 +190,7 @@ def test_holding_only_if_needed_both_keeps_and_gives_up() -> None:
     assert 0.05 < both.mean() < 0.95
     # and where it gives one up, the bound is that of `hold_fnr`
     held = answers(4, 3, Guarantee(*JUST_MISSED), overlap="hold_fnr")
-    ceilings = [one.read(lambda certificate: certificate.fpr.ceiling or 1.0) for one in (answer, held)]  # type: ignore[union-attr]  # always certified
+    ceilings = [one.read(lambda certificate: certificate.fpr.ceiling or 1.0) for one in (answer, held)]
     assert (ceilings[0] == ceilings[1])[~both].all()
     assert (ceilings[0] >= ceilings[1]).all()
 

@@ -62,7 +62,7 @@ def test_no_kind_breaks_its_ceiling_more_often_than_delta_whatever_the_others_ar
                     certificate = calibrate(
                         scores(normal), {mine: scores(sample), theirs: scores(other)}, asked, overlap=overlap
                     )
-                part = next(part for part in certificate.fnr if part.name == mine)
+                part = certificate.clause("anomalous", mine)
                 region = (certificate.verdicts(SUPPORT) == 0).tolist()
                 found.append((sample, region, 1.0 if part.ceiling is None else part.ceiling))
             for population in POPULATIONS:
@@ -240,7 +240,7 @@ def test_continuous_scores_break_a_ceiling_exactly_as_often_as_the_binomial_says
         drawn = random.random((3 * N, 3))
         drawn[:N, 0] += 0.5  # the severe class, whose threshold lies above a half
         certificate = calibrate_classes(drawn, labels, CEILING, delta=0.1, severities=severities)
-        first, second = certificate.parts[0].threshold, certificate.parts[1].threshold
+        first, second = certificate.clauses[0].threshold, certificate.clauses[1].threshold
         assert first is not None
         assert second is not None
         below = min(second, 1.0)

@@ -1,4 +1,7 @@
-"""What a certificate promises of the two classes, as one guarantee."""
+"""What a certificate promises, as one guarantee, and certificates that say something else."""
+
+from dataclasses import replace
+from typing import Any, Literal
 
 from pac_wrap import Certificate, Guarantee
 
@@ -6,3 +9,17 @@ from pac_wrap import Certificate, Guarantee
 def kept(certificate: Certificate) -> Guarantee | None:
     """Return the ceilings and deltas that are certified; None where none is."""
     return certificate.guarantee.with_promises(certificate.fpr.certified, certificate.fnr.certified)
+
+
+def with_clause(certificate: Certificate, side: Literal["fpr", "fnr"], **changes: Any) -> Certificate:
+    """Return a certificate of two classes with another clause about one of them."""
+    clauses = list(certificate.clauses)
+    place = int(side == "fnr")
+    clauses[place] = replace(clauses[place], **changes)
+    return replace(certificate, clauses=tuple(clauses))
+
+
+def with_ceiling(certificate: Certificate, side: Literal["fpr", "fnr"], ceiling: float) -> Certificate:
+    """Return a certificate that promises another ceiling on one side."""
+    promise = getattr(certificate, side).certified
+    return with_clause(certificate, side, certified=replace(promise, ceiling=ceiling))

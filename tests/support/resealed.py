@@ -20,11 +20,12 @@ import numpy as np
 import pytest
 
 from pac_wrap import Algorithm1, Certificate, CertificateError, PACWrapWarning, calibrate, recalibrate
+from pac_wrap.method.promise import LABELS
 from pac_wrap.method.sampling import OF_SERIES, Sampling
 from support.strategies import RULES
 
 Content = dict[str, Any]
-Path = tuple[str, ...]
+Path = tuple[str | int, ...]
 
 NUMBERS: list[Any] = [
     0,
@@ -131,13 +132,27 @@ def sealed(content: Content) -> str:
 
 
 def tampered(certificate: Certificate, changes: dict[str, Any]) -> str:
-    """Return the certificate's text with values changed by their dotted names, sealed again."""
+    """Return the certificate's text with values changed by their dotted names, sealed again.
+
+    A name that begins with normal or anomalous leads into that clause. Where what is certified changes, the
+    budget stays that which it was.
+    """
     content = json.loads(certificate.to_json())
     for path, value in changes.items():
         *outer, last = path.split(".")
         node = content
         for name in outer:
-            node = node[name]
+            if name in LABELS and node is content:
+                place = LABELS.index(name)
+                node = content["clauses"][place]
+                budget, ceiling = certificate.clauses[place].budget, certificate.clauses[place].ceiling
+                if "found_at" in path or "certified" in path:
+                    if budget is not None:
+                        node.setdefault("found_at", {"rate": budget.rate, "delta": budget.delta})
+                    if "certified." in path:
+                        node.setdefault("certified", {"ceiling": ceiling})
+            else:
+                node = node[name]
         node[last] = value
     return sealed(content)
 
@@ -168,55 +183,40 @@ def mutants(seed: int, count: int, made: Sequence[Certificate] = ()) -> Iterator
             value = _other(rng, _at(content, path), content)
             for twin in _twins(path, content) if rng.random() < 0.7 else [path]:
                 _put(content, twin, value)
-            changes.append(f"{'.'.join(path)} = {json.dumps(value):.60}")
+            changes.append(f"{'.'.join(map(str, path))} = {json.dumps(value):.60}")
         yield f"certificate {number}: {'; '.join(changes)}", sealed(content)
 
 
 def _twins(path: Path, content: Content) -> list[Path]:
     """Return the places that have to hold the same number, so that a change may pass for true."""
     match path:
-        case ("normal" | "anomalous" as side, "n") | ("normal" | "anomalous" as side, "budget", "n"):
-            return [(side, "n"), (side, "budget", "n")]
-        case ("guarantee" | "certified", name):
-            side = "normal" if name.endswith("fpr") else "anomalous"
-            inner = "rate" if name.startswith("max") else "delta"
-            return [("guarantee", name), ("certified", name), (side, "budget", inner)]
-        case ("rule" | "thresholds", _):
-            return [path, *(edge for edge in _EDGES if _edge(content, edge) == _edge(content, path))]
+        case ("rule", _) | ("clauses", _, "threshold"):
+            places = [("rule", "normal_below"), ("rule", "anomaly_from")]
+            edges = [*places, ("clauses", 0, "threshold"), ("clauses", 1, "threshold")]
+            return [path, *(edge for edge in edges if _at(content, edge) == _at(content, path))]
+        case ("clauses", place, "certified", "ceiling") | ("clauses", place, "found_at", "rate"):
+            return [("clauses", place, "certified", "ceiling"), ("clauses", place, "found_at", "rate")]
     return [path]
 
 
-_EDGES = (
-    ("rule", "normal_below"),
-    ("rule", "anomaly_from"),
-    ("thresholds", "alarm_from"),
-    ("thresholds", "clear_below"),
-)
-
-
-def _edge(content: Content, path: Path) -> Any:
-    above = content[path[0]]
-    return above.get(path[1]) if isinstance(above, dict) else None
-
-
-def _places(node: Content, above: Path = ()) -> Iterator[Path]:
-    for name, value in node.items():
+def _places(node: Any, above: Path = ()) -> Iterator[Path]:
+    for name, value in node.items() if isinstance(node, dict) else enumerate(node):
         yield (*above, name)
-        if isinstance(value, dict):
+        if isinstance(value, dict) or name == "clauses":
             yield from _places(value, (*above, name))
 
 
 def _at(node: Any, path: Path) -> Any:
     for name in path:
-        node = node[name]
+        inside = isinstance(node, dict) or (isinstance(node, list) and isinstance(name, int))
+        node = node[name] if inside and (isinstance(node, list) or name in node) else None
     return node
 
 
 def _put(node: Any, path: Path, value: Any) -> None:
-    for name in path[:-1]:
-        node = node.get(name) if isinstance(node, dict) else None
-    if isinstance(node, dict):
-        node[path[-1]] = value
+    above = _at(node, path[:-1])
+    if isinstance(above, dict) or (isinstance(above, list) and isinstance(path[-1], int)):
+        above[path[-1]] = value
 
 
 def _other(rng: random.Random, value: Any, content: Content) -> Any:

@@ -1,7 +1,7 @@
 """One promise with what became of it: what was asked and certified, and the points that it rests on."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import inf
@@ -13,7 +13,7 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.promise import LABELS, Error, Guarantee, Population, Promise
 from pac_wrap.method.robust.shift_and_noise import LabelNoise, Shift
-from pac_wrap.tails.bounds import Budget
+from pac_wrap.tails.bounds import Budget, exact_confidence
 
 # so many scores of a class are more than any engine counts; the exact tail stays quick up to there
 MOST_SCORES: Final = 10**12
@@ -109,6 +109,22 @@ class Clause:
             f"{text}, error budget {self.errors:,}, exact confidence {rounded_down(self.budget.confidence)},"
             f" threshold {self.threshold!r}"
         )
+
+    def problems(self) -> Iterator[str]:
+        """Yield what contradicts itself in the clause of a kind, or of one of several classes.
+
+        Its budget is that of its numbers, and without one its threshold decides nothing.
+        """
+        of = "all points" if self.of.kind is None else quoted(self.of.kind)
+        if self.budget is not None:
+            exact = Budget.of(self.n, self.budget.rate, self.budget.delta).errors
+            if exact != self.errors:
+                yield f"the budget of {of} is {exact}, not {self.errors}"
+        if (self.threshold is None) != (self.certified is None):
+            yield f"the threshold of {of} and its ceiling must both be there, or neither"
+        never = inf if self.of.label == "normal" else -inf
+        if self.vacuous and self.threshold != never:
+            yield f"the threshold of {of} must be {never}: it has too few labels"
 
     def to_form(self, delta: float) -> "Written":
         """Return the clause as a file has it; delta is that of its class, where nothing was asked."""
@@ -212,7 +228,7 @@ class Written:
     beyond: int | None
 
     def clause(self) -> Clause:
-        """Return the clause, or refuse one whose budget is not that of its numbers."""
+        """Return the clause, or refuse numbers that no points have."""
         if not 0 <= self.n <= MOST_SCORES:
             raise InputError(
                 f"there cannot be {self.n:,} {self.of} scores; a class has at most {MOST_SCORES:,}"
@@ -232,9 +248,11 @@ class Written:
         at = self.found_at
         if at is None and certified is not None:
             at = At(certified.at_calibration, certified.delta)
-        budget = None if at is None else Budget.of(self.n, at.rate, at.delta)
-        if (found := None if budget is None else budget.errors) != self.budget:
-            raise InputError(f"the budget of {self.n:,} {of} is {found}, not {self.budget}")
+        errors, budget = self.budget, None
+        if errors is not None and (at is None or not 0 <= errors < self.n):
+            raise InputError(f"the budget of {self.n:,} {of} cannot be {errors}")
+        if at is not None:
+            budget = Budget(self.n, at.rate, at.delta, errors, exact_confidence(self.n, at.rate, errors))
         return Clause(of, asked, certified, self.n, self.digest, budget, self.threshold, self.beyond)
 
 

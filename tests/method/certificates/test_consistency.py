@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from dataclasses import asdict
 from math import inf, nextafter
 from pathlib import Path
 from typing import Any
@@ -44,17 +43,15 @@ def test_what_was_tampered_with_is_refused_or_nothing_in_it_is_false() -> None:
 def test_the_oracle_would_see_each_kind_of_falsehood() -> None:
     overlapping = calibrate(NORMAL, NEAR)
     for changes in (
-        {"normal.crossing": 0},
-        {"normal.crossing": None},
-        {"normal.budget.errors": 84},
-        {"normal.budget.confidence": 0.5},
-        {"regime": "separated"},
+        {"normal.beyond": 0},
+        {"normal.beyond": None},
+        {"normal.budget": 84},
         {"rule.anomaly_from": 10.0},
         {"rule.normal_below": "-inf"},
         {"rule": {"normal_below": 1.0, "anomaly_from": 1.0}},
         {"overlap": {"name": "hold", "rate": "fnr", "always": True}},
-        {"thresholds.alarm_from": None},
-        {"certified.max_fpr": 0.01},
+        {"normal.threshold": None},
+        {"normal.certified.ceiling": 0.01},
         {"anomalous.digest": "F" * 16},
     ):
         text = json.loads(tampered(overlapping, changes))
@@ -67,7 +64,7 @@ def forge(like: Certificate, content: dict[str, Any]) -> Certificate:
     """Return what a reader that checks nothing would make of a content."""
     from pac_wrap.base.codec import decode
 
-    return decode(type(like), json.dumps(content), {"format": "pac-wrap certificate", "schema": 2})
+    return decode(type(like), json.dumps(content), {"format": "pac-wrap certificate", "schema": 3})
 
 
 FROM: dict[str, Certificate] = {
@@ -87,8 +84,10 @@ FROM: dict[str, Certificate] = {
 
 
 ALGORITHM_1 = json.loads(FROM["relaxed"].to_json())["overlap"]
-BUDGET_OF_THE_FIRST = asdict(Budget.of(2000, 0.05, 0.03102))
-FIRST_LEVEL = {"max_fpr": 0.05, "max_fnr": 0.05, "delta_fpr": 0.05, "delta_fnr": 0.05}
+BUDGET_OF_THE_FIRST = {"rate": 0.05, "delta": 0.03102}
+ERRORS_OF_THE_FIRST = Budget.of(2000, 0.05, 0.03102).errors
+CERTIFIED: dict[str, Any] = dict.fromkeys(("normal.certified", "anomalous.certified"), {"ceiling": 0.05})
+UNCERTIFIED: dict[str, Any] = dict.fromkeys(CERTIFIED, {"ceiling": None})
 AT_INF = {"normal_below": "inf", "anomaly_from": "inf"}
 AT_ZERO = {"normal_below": 0.0, "anomaly_from": 0.0}
 EVERYTHING_ABSTAINED = {"normal_below": "-inf", "anomaly_from": "inf"}
@@ -100,8 +99,8 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
     ("kind", "changes", "reason"),
     [
         # the three that were accepted
-        ("overlapping", {"normal.crossing": 0}, "0 crossing normal scores are within the budget, but the"),
-        ("overlapping", {"anomalous.crossing": 0}, "0 crossing anomalous scores are within the budget"),
+        ("overlapping", {"normal.beyond": 0}, "0 crossing normal scores are within the budget, but the"),
+        ("overlapping", {"anomalous.beyond": 0}, "0 crossing anomalous scores are within the budget"),
         ("separated", {"level": 3}, "certificate.level must be absent: it is unknown, got 3"),
         ("separated", {"levels": 3}, "certificate.levels must be absent: it is unknown, got 3"),
         ("separated", {"normal.digest": "any text"}, "'any text' is not a digest of normal scores"),
@@ -120,16 +119,16 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("hold_fnr", {"overlap.rate": "fpr"}, "the FPR budget is for the ceiling 0.05 at"),
         ("hold_fpr", {"rule": None}, "certificate.rule must be an object, got None"),
         ("hold_fpr", {"rule.anomaly_from": None}, "certificate.rule.anomaly_from must be a number, got None"),
-        ("hold_fnr", {"certified": None}, "what is certified does not follow from what was asked"),
+        ("hold_fnr", UNCERTIFIED, "what is certified does not follow from what was asked"),
         ("relaxed", {"rule": EVERYTHING_ABSTAINED}, "does not follow from alarm_from and clear_below"),
-        ("relaxed", {"certified": None}, "a level is reached exactly if its thresholds are separated"),
-        ("relaxed", {"certified": None, "rule": EVERYTHING_ABSTAINED}, "a level is reached exactly if its"),
+        ("relaxed", UNCERTIFIED, "a level is reached exactly if its thresholds are separated"),
+        ("relaxed", UNCERTIFIED | {"rule": EVERYTHING_ABSTAINED}, "a level is reached exactly if its"),
         # the level is told by the budgets, which have to be those of one and the same
-        ("relaxed", {"normal.budget.rate": 0.051}, "the budgets are those of none of 10 levels"),
-        ("relaxed", {"normal.budget.rate": 0.05}, "the budgets are those of none of 10 levels"),
-        ("relaxed", {"normal.budget.rate": 0.15, "anomalous.budget.rate": 0.15}, "the FPR budget is"),
-        ("relaxed", {"normal.budget.delta": 0.05}, "the budgets are those of none of 10 levels"),
-        ("relaxed", {"normal.budget": None}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"normal.found_at.rate": 0.051}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"normal.found_at.rate": 0.05}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"normal.found_at.rate": 0.15, "anomalous.found_at.rate": 0.15}, "the FPR budget is"),
+        ("relaxed", {"normal.found_at.delta": 0.05}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"normal.budget": None}, "the FPR budget is [0-9]+, not None"),
         ("relaxed", {"overlap.step": 0.09}, "the budgets are those of none of 11 levels"),
         ("relaxed", {"overlap.step": 0.0001}, "the budgets are those of none of 9,[0-9]{3} levels"),
         ("relaxed", {"overlap.step": 1e-5}, "overlap is not possible: step must be at least 0.0001"),
@@ -153,8 +152,9 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("relaxed", {"overlap.correction": None}, "the budgets are those of none of 10 levels"),
         ("separated", {"overlap": ALGORITHM_1}, "the budgets are those of none of 10 levels"),
         ("not reached", {"rule": AT_ZERO}, "does not follow from alarm_from"),
-        ("not reached", {"certified": FIRST_LEVEL}, "a level is reached exactly if its thresholds"),
-        ("not reached", {"normal.budget": BUDGET_OF_THE_FIRST, "anomalous.budget": BUDGET_OF_THE_FIRST},
+        ("not reached", CERTIFIED, "a level is reached exactly if its thresholds"),
+        ("not reached", {"normal.found_at": BUDGET_OF_THE_FIRST, "anomalous.found_at": BUDGET_OF_THE_FIRST,
+                         "normal.budget": ERRORS_OF_THE_FIRST, "anomalous.budget": ERRORS_OF_THE_FIRST},
          "where no level is reached, the budgets are those of the last"),
         ("one-sided", {"overlap": ALGORITHM_1}, "algorithm1 needs two ceilings, and one is asked for"),
         ("one-sided", {"overlap": {"name": "hold", "rate": "fpr", "always": True}},
@@ -171,17 +171,17 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("raised", {"overlap.highest": 0.1}, "the budgets are those of none of [0-9,]+ rungs"),
         ("raised", {"overlap.highest": 1.0}, "highest must lie strictly between 0 and 1, got 1.0"),
         ("raised", {"separable": None}, "separable must be true or false"),
-        ("raised", {"certified.max_fpr": 0.05}, "what is certified does not follow"),
-        ("raised", {"certified": FIRST_LEVEL}, "what is certified does not follow"),
-        ("raised", {"certified": None}, "a rung is reached exactly if its thresholds are separated"),
-        ("raised", {"normal.budget.rate": 0.05}, "the FPR budget is for the ceiling"),
-        ("raised", {"normal.budget.delta": 0.05}, "the FPR budget is for the ceiling .* at delta = 0.0439"),
-        ("raised", {"anomalous.budget.delta": 0.04}, "the FNR budget is for the ceiling"),
+        ("raised", {"normal.certified.ceiling": 0.05}, "what is certified does not follow"),
+        ("raised", CERTIFIED, "what is certified does not follow"),
+        ("raised", UNCERTIFIED, "a rung is reached exactly if its thresholds are separated"),
+        ("raised", {"normal.found_at.rate": 0.05}, "the FPR budget is for the ceiling"),
+        ("raised", {"normal.found_at.delta": 0.05}, "the FPR budget is for the ceiling .* at delta = 0.0439"),
+        ("raised", {"anomalous.found_at.delta": 0.04}, "the FNR budget is for the ceiling"),
         ("raised", {"normal.budget": None}, "the budgets are those of none of"),
-        ("raised", {"normal.n": 10**9, "normal.budget.n": 10**9}, "takes at most 100,000,000 labels"),
+        ("raised", {"normal.n": 10**9}, "takes at most 100,000,000 labels"),
         ("raised", {"rule": AT_ZERO}, "does not follow from alarm_from and clear_below"),
         ("raised in vain", {"rule": AT_ZERO}, "does not follow from alarm_from"),
-        ("raised in vain", {"certified": FIRST_LEVEL}, "a rung is reached exactly if its thresholds"),
+        ("raised in vain", CERTIFIED, "a rung is reached exactly if its thresholds"),
         ("one-sided", {"overlap": {"name": "raise", "highest": 0.5}}, "raise needs two ceilings"),
         ("hold_fnr", {"separable": True}, "separable must be absent"),
         # the rule: swapped, moved by one double, of one threshold where there are two
@@ -196,48 +196,48 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         # the threshold that is held
         ("hold_fnr", {"rule": AT_ZERO}, "does not follow from alarm_from"),
         ("hold_fpr", {"rule": AT_ZERO}, "does not follow from alarm_from"),
-        ("hold_fnr", {"thresholds.clear_below": "inf", "rule": AT_INF},
+        ("hold_fnr", {"anomalous.threshold": "inf", "rule": AT_INF},
          "leaves a threshold there that separates"),
-        ("hold_fnr", {"thresholds.clear_below": "inf", "rule": AT_INF,
-                      "thresholds.alarm_from": "inf", "anomalous.crossing": 2000},
+        ("hold_fnr", {"anomalous.threshold": "inf", "rule": AT_INF,
+                      "normal.threshold": "inf", "anomalous.beyond": 2000},
          "leaves a threshold there that separates"),
-        ("hold_fnr", {"thresholds.clear_below": None}, "leaves a threshold there that separates"),
-        ("hold_fpr", {"thresholds.alarm_from": None}, "leaves a threshold there that separates"),
-        ("not reached", {"thresholds.alarm_from": 0.0, "thresholds.clear_below": 1.0, "normal.crossing": 0,
-                         "anomalous.crossing": 0}, "a level is reached exactly if its thresholds"),
-        ("hold_fnr", {"normal.crossing": 1}, "the FPR budget is for the ceiling"),
-        ("hold_fnr", {"normal.budget.rate": 0.01}, "the FPR budget is for the ceiling"),
-        ("hold_fnr", {"normal.budget.rate": 0.99, "certified.max_fpr": 0.99}, "the FPR budget is for the"),
-        ("hold_fnr", {"normal.budget": None, "certified.max_fpr": None}, "the FPR must have a budget"),
+        ("hold_fnr", {"anomalous.threshold": None}, "leaves a threshold there that separates"),
+        ("hold_fpr", {"normal.threshold": None}, "leaves a threshold there that separates"),
+        ("not reached", {"normal.threshold": 0.0, "anomalous.threshold": 1.0, "normal.beyond": 0,
+                         "anomalous.beyond": 0}, "a level is reached exactly if its thresholds"),
+        ("hold_fnr", {"normal.beyond": 1}, "the FPR budget is for the ceiling"),
+        ("hold_fnr", {"normal.found_at.rate": 0.01}, "the FPR budget is for the ceiling"),
+        ("hold_fnr", {"normal.found_at.rate": 0.99, "normal.certified.ceiling": 0.99}, "the FPR budget is"),
+        ("hold_fnr", {"normal.budget": None, "normal.certified.ceiling": None}, "the FPR budget is"),
         # thresholds, their budgets and the regime
-        ("few", {"thresholds.alarm_from": 1.0}, "does not follow .* which give Rule.*anomaly_from=1.0"),
-        ("few", {"thresholds.clear_below": 1.0}, "does not follow .* which give Rule.*normal_below=1.0"),
-        ("few", {"thresholds.alarm_from": 1.0, "rule.anomaly_from": 1.0},
+        ("few", {"normal.threshold": 1.0}, "does not follow .* which give Rule.*anomaly_from=1.0"),
+        ("few", {"anomalous.threshold": 1.0}, "does not follow .* which give Rule.*normal_below=1.0"),
+        ("few", {"normal.threshold": 1.0, "rule.anomaly_from": 1.0},
          "alarm_from must be inf where there are too few labels"),
-        ("few", {"thresholds.clear_below": 1.0, "rule.normal_below": 1.0},
+        ("few", {"anomalous.threshold": 1.0, "rule.normal_below": 1.0},
          "clear_below must be -inf where there are too few labels"),
-        ("few", {"normal.crossing": 3}, "all 20 normal scores cross the other threshold, not 3"),
-        ("few", {"anomalous.crossing": 3}, "all 20 anomalous scores cross the other threshold, not 3"),
-        ("few", {"regime": "overlapping"}, "the regime is vacuous, not overlapping"),
-        ("separated", {"thresholds.alarm_from": "-inf"},
+        ("few", {"normal.beyond": 3}, "all 20 normal scores cross the other threshold, not 3"),
+        ("few", {"anomalous.beyond": 3}, "all 20 anomalous scores cross the other threshold, not 3"),
+        ("few", {"regime": "overlapping"}, "certificate.regime must be absent: it is unknown"),
+        ("separated", {"normal.threshold": "-inf"},
          "does not follow .* which give Rule.*normal_below=-inf"),
-        ("separated", {"thresholds.alarm_from": "-inf", "rule.normal_below": "-inf"},
+        ("separated", {"normal.threshold": "-inf", "rule.normal_below": "-inf"},
          "alarm_from must lie above some score"),
-        ("separated", {"thresholds.clear_below": None}, "does not follow from alarm_from and clear_below"),
-        ("separated", {"thresholds.clear_below": None, "rule.anomaly_from": LOW},
+        ("separated", {"anomalous.threshold": None}, "does not follow from alarm_from and clear_below"),
+        ("separated", {"anomalous.threshold": None, "rule.anomaly_from": LOW},
          "clear_below and its budget must both be there"),
-        ("separated", {"normal.crossing": None}, "the crossing points of both classes must be counted"),
-        ("one-sided", {"normal.crossing": 3}, "crossing points are counted only"),
-        ("one-sided", {"anomalous.crossing": 3, "normal.crossing": 3}, "crossing points are counted only"),
-        ("separated", {"normal.budget.delta": 0.1}, "the FPR budget is for the ceiling 0.05 at delta = 0.05"),
-        ("separated", {"guarantee.delta_fpr": 0.01}, "the FPR budget is for the ceiling 0.05 at"),
-        ("separated", {"certified.delta_fpr": 0.01}, "what is certified does not follow"),
-        ("one-sided", {"certified.max_fnr": 0.05}, "what is certified does not follow"),
+        ("separated", {"normal.beyond": None}, "the crossing points of both classes must be counted"),
+        ("one-sided", {"normal.beyond": 3}, "crossing points are counted only"),
+        ("one-sided", {"anomalous.beyond": 3, "normal.beyond": 3}, "crossing points are counted only"),
+        ("separated", {"normal.found_at.delta": 0.1}, "FPR budget is for the ceiling 0.05 at delta = 0.05"),
+        ("separated", {"normal.delta": 0.01}, "the FPR budget is [0-9]+, not 83"),
+        ("separated", {"normal.certified.delta": 0.01}, "what is certified does not follow"),
+        ("one-sided", {"anomalous.budget": 3}, "the budget of 2,000 anomalous points cannot be 3"),
         # sizes
-        ("separated", {"normal.n": 10**15, "normal.budget.n": 10**15}, "there cannot be 1,000,000,000"),
-        ("separated", {"normal.n": -5, "normal.budget.n": 0}, "there cannot be -5 normal scores"),
+        ("separated", {"normal.n": 10**15}, "there cannot be 1,000,000,000"),
+        ("separated", {"normal.n": -5}, "there cannot be -5 normal scores"),
         ("one-sided", {"anomalous.n": 2**64}, "there cannot be 18,446,744,073,709,551,616"),
-        ("one-sided", {"normal.n": 0, "normal.budget.n": 0, "anomalous.n": 0, "normal.digest": "0" * 16,
+        ("one-sided", {"normal.n": 0, "anomalous.n": 0, "normal.budget": None, "normal.digest": "0" * 16,
                        "anomalous.digest": "0" * 16}, "there is no score in either class"),
         # our own words, and who wrote them
         ("separated", {"assumptions": [1, 2]}, "these are not the assumptions of draws"),
@@ -251,9 +251,8 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("separated", {"version": ""}, "'' is not a version"),
         ("separated", {"version": "1" * 201}, "version must be at most 200 characters long"),
         # numbers that decimals and floats do not hold
-        ("separated", {"guarantee.max_fpr": 1e-300}, "max_fpr must be at least 1e-15"),
-        ("separated", {"guarantee.delta_fpr": 10**49}, "delta_fpr must lie strictly between 0 and 1"),
-        ("separated", {"normal.budget.confidence": "inf"}, "confidence must lie between 0 and 1"),
+        ("separated", {"normal.ceiling": 1e-300}, "max_fpr must be at least 1e-15"),
+        ("separated", {"normal.delta": 10**49}, "delta_fpr must lie strictly between 0 and 1"),
         ("separated", {"rule.anomaly_from": 10**51}, "a number has more than 50 digits"),
     ],
 )  # fmt: skip
@@ -298,8 +297,8 @@ def test_the_rule_of_another_certificate_is_refused(kind: str) -> None:
 def test_a_rule_is_that_of_the_type_of_the_scores() -> None:
     certificate = calibrate(NORMAL.astype(np.float32), FAR.astype(np.float32), overlap="abstain_always")
     assert certificate.rule != certificate.thresholds.rule
-    plain = json.loads(tampered(certificate, {}))["thresholds"]
-    unrounded = {"rule.normal_below": plain["alarm_from"], "rule.anomaly_from": plain["clear_below"]}
+    plain = certificate.thresholds
+    unrounded = {"rule.normal_below": plain.alarm_from, "rule.anomaly_from": plain.clear_below}
     assert f"which give {certificate.rule}" in said(tampered(certificate, unrounded))
 
 
@@ -308,7 +307,7 @@ def test_the_last_digits_of_a_bound_may_differ_but_it_must_carry_its_errors() ->
     assert certificate.fpr.budget is not None
     rate = certificate.fpr.budget.rate
     for factor, errors in ((1 + 1e-12, None), (1 - 1e-10, certificate.fpr.beyond)):
-        changes = {"normal.budget.rate": rate * factor, "certified.max_fpr": rate * factor}
+        changes = {"normal.found_at.rate": rate * factor, "normal.certified.ceiling": rate * factor}
         text = tampered(certificate, changes)
         if errors is None:
             assert belongs_together(Certificate.from_json(text)) == []

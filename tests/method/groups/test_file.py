@@ -281,7 +281,7 @@ def test_the_worst_group_is_named_first() -> None:
     assert vacuous == sorted(vacuous, reverse=True)
     assert vacuous[0]
     assert not vacuous[-1]
-    left = [sum(row.undecided) / sum(row.n) for row in rows if not row.uncertified]
+    left = [sum(row.undecided) / sum(row.n) for row in rows if row.certified is not None]
     assert left == sorted(left, reverse=True)
     assert left[0] > 0.0
     text = str(found)

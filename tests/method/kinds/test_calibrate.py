@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from math import inf, nan
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -40,15 +40,14 @@ LOOSE = st.sampled_from([0.1, 0.3, 0.5])
 
 def test_the_rule_is_that_of_the_kinds_that_bind() -> None:
     certificate = calibrate(NORMAL, KINDS, ASKED)
-    assert isinstance(certificate, Certificate)
-    stolen, takeover = certificate.anomalous
+    stolen, takeover = certificate.of("anomalous")
     assert (stolen.errors, takeover.errors) == (9, 21)  # k*(800, .02, .05) and k*(300, .1, .05)
     assert stolen.threshold == np.sort(STOLEN)[9]
     assert takeover.threshold == np.sort(TAKEOVER)[21]
     assert certificate.thresholds.clear_below == min(np.sort(STOLEN)[9], np.sort(TAKEOVER)[21])
-    assert certificate.binds[1] is takeover
+    assert certificate.fnr is takeover
     alone = calibrate(NORMAL, TAKEOVER, Guarantee(max_fpr=0.01, max_fnr=0.1))
-    assert certificate.binding == alone
+    assert (takeover.budget, takeover.beyond) == (alone.fnr.budget, alone.fnr.beyond)
     assert certificate.rule == alone.rule
     assert certificate.regime is Regime.OVERLAPPING
     np.testing.assert_array_equal(certificate.verdicts(NORMAL), alone.verdicts(NORMAL))
@@ -59,10 +58,10 @@ def test_kinds_of_normal_points_take_the_greatest_threshold() -> None:
     certificate = calibrate(
         kinds, STOLEN, Guarantee(max_fpr={"weekday": 0.01, "weekend": 0.05}, max_fnr=None)
     )
-    found = [alarm_from(kinds[part.name or ""], part.errors) for part in certificate.fpr]
+    found = [alarm_from(kinds[one.of.kind or ""], one.errors) for one in certificate.of("normal")]
     assert certificate.thresholds.alarm_from == max(found)
     assert certificate.thresholds.clear_below is None
-    assert certificate.binds[1] is None
+    assert certificate.fnr.asked is None
 
 
 @settings(max_examples=150, deadline=None)
@@ -91,7 +90,7 @@ def test_every_part_keeps_its_own_threshold(
     assert again == certificate
     assert Certificate.from_json(certificate.to_json()) == certificate
     for name, scores in high.items():
-        part = next(part for part in certificate.anomalous if part.name == name)
+        part = certificate.clause("anomalous", name)
         cleared = np.count_nonzero(certificate.verdicts(scores) == 0) if scores else 0
         if overlap != "hold_fpr":
             assert part.threshold == min(
@@ -101,15 +100,15 @@ def test_every_part_keeps_its_own_threshold(
         elif part.ceiling is not None:
             assert cleared == part.errors
     for name, scores in low.items():
-        part = next(part for part in certificate.normal if part.name == name)
+        part = certificate.clause("normal", name)
         alarms = np.count_nonzero(certificate.verdicts(scores) == 1) if scores else 0
         assert alarms <= (part.errors or 0) or part.ceiling is None
 
 
 def test_a_plain_number_is_the_ceiling_of_every_kind() -> None:
     certificate = calibrate(NORMAL, KINDS, Guarantee(max_fpr=0.01, max_fnr=0.1))
-    assert [part.asked for part in certificate.fnr] == [0.1, 0.1]
-    assert [part.delta for part in certificate.fnr] == [0.05, 0.05]
+    asked = [one.asked for one in certificate.of("anomalous")]
+    assert [(one.ceiling, one.delta) for one in asked if one is not None] == [(0.1, 0.05)] * 2
 
 
 def test_confidence_is_shared_by_the_two_classes_whether_kinds_are_named_or_not() -> None:
@@ -127,11 +126,11 @@ def test_confidence_is_shared_by_the_two_classes_whether_kinds_are_named_or_not(
 def test_all_kinds_as_they_come_are_one_more_promise() -> None:
     asked = Guarantee(max_fpr=None, max_fnr={"stolen": None, "takeover": 0.1, None: 0.03})
     certificate = calibrate(NORMAL, KINDS, asked)
-    names = [part.name for part in certificate.fnr]
-    assert names == ["stolen", "takeover", None]
+    clauses = certificate.of("anomalous")
+    assert [one.of.kind for one in clauses] == ["stolen", "takeover", None]
     whole = calibrate(NORMAL, np.concatenate([STOLEN, TAKEOVER]), Guarantee(max_fpr=None, max_fnr=0.03))
-    assert certificate.fnr[2].threshold == whole.thresholds.clear_below
-    assert certificate.fnr[0].threshold is None
+    assert clauses[2].threshold == whole.thresholds.clear_below
+    assert clauses[0].threshold is None
     assert [promise.of for promise in certificate.promises] == [
         Population("anomalous", "takeover"),
         Population("anomalous"),
@@ -144,8 +143,7 @@ def test_a_kind_with_too_few_labels_makes_it_vacuous_by_name() -> None:
         certificate = calibrate(NORMAL, KINDS | {"new": np.array([4.0, 5.0])})
     assert certificate.regime is Regime.VACUOUS
     assert certificate.empty
-    assert certificate.binds[1] is not None
-    assert certificate.binds[1].name == "new"
+    assert certificate.fnr.of.kind == "new"
     assert "it has 2 labels, and 59 are needed for any threshold" in str(certificate)
     assert "FNR of 'new'" not in str(certificate)
 
@@ -155,31 +153,34 @@ def test_holding_counts_the_errors_of_each_other_kind(rate: str) -> None:
     low = {"day": NORMAL[:1500], "night": NORMAL[1500:] + 0.5}
     certificate = calibrate(low, KINDS, Guarantee(max_fpr=0.02, max_fnr=0.05), overlap=f"hold_{rate}")
     assert certificate.rule.single
-    counted, scores = (certificate.fpr, low) if rate == "fnr" else (certificate.fnr, KINDS)
+    label: Literal["normal", "anomalous"] = "normal" if rate == "fnr" else "anomalous"
+    counted, scores = certificate.of(label), low if rate == "fnr" else KINDS
     worst = max(part.ceiling or 1.0 for part in counted)
     for part in counted:
-        verdicts = certificate.verdicts(scores[part.name or ""])
+        verdicts = certificate.verdicts(scores[part.of.kind or ""])
         wrong = np.count_nonzero(verdicts == (1 if rate == "fnr" else 0))
         assert part.errors == wrong
         assert part.ceiling is not None
-        assert part.asked != part.ceiling
-    bound = certificate.binds[0 if rate == "fnr" else 1]
-    assert bound is not None
+        assert part.asked != part.certified
+    bound = certificate.fpr if rate == "fnr" else certificate.fnr
     assert bound.ceiling == worst
-    assert certificate.binding.overlap == Hold("fnr" if rate == "fnr" else "fpr")
+    assert certificate.overlap == Hold("fnr" if rate == "fnr" else "fpr")
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 
 def test_holding_with_one_ceiling_decides_by_that_side() -> None:
     certificate = calibrate(NORMAL, KINDS, Guarantee(max_fpr=None, max_fnr=0.1), overlap="hold_fnr")
-    assert certificate.binding.overlap == Abstain()
+    assert certificate.overlap == Abstain()
 
 
 def test_a_count_that_certifies_nothing_is_said() -> None:
     kinds = {"low": np.full(100, -9.0), "high": np.full(100, 9.0)}
     with pytest.warns(UpsideDownWarning, match="AUC 0.000"), pytest.warns(VacuousWarning, match="'low': 100"):
         certificate = calibrate(NORMAL, kinds, overlap="hold_fpr")
-    assert {part.name: part.ceiling is None for part in certificate.fnr} == {"low": True, "high": False}
+    assert {one.of.kind: one.ceiling is None for one in certificate.of("anomalous")} == {
+        "low": True,
+        "high": False,
+    }
     assert certificate.empty
     assert Certificate.from_json(certificate.to_json()) == certificate
 
@@ -202,8 +203,8 @@ def test_kinds_of_different_types_are_all_taken_for_doubles() -> None:
 
 def test_certificates_without_kinds_are_as_they_were() -> None:
     certificate = calibrate(NORMAL, TAKEOVER, Guarantee(0.01, 0.1, confidence=0.9))
-    assert type(certificate) is Certificate
-    assert "kinds" not in certificate.to_json()
+    assert not certificate.by_kind
+    assert "kind" not in certificate.to_json()
     assert "together" not in certificate.to_json()
     assert Certificate.from_json(certificate.to_json()) == certificate
 
@@ -277,12 +278,12 @@ def test_verification_names_the_kind_that_differs() -> None:
     certificate = calibrate(NORMAL, KINDS, ASKED)
     assert certificate.verify(NORMAL[::-1], dict(reversed(KINDS.items())))
     wrong = certificate.verify(NORMAL, KINDS | {"stolen": STOLEN[1:]})
-    assert "anomalous 'stolen' n is 800 in the certificate, 799 from the scores" in str(wrong)
+    assert "anomalous 'stolen'.n is 800 in the certificate, 799 from the scores" in str(wrong)
     other = certificate.verify(NORMAL, {"stolen": STOLEN, "new": TAKEOVER})
     assert "the anomalous kind 'takeover' is only in the certificate" in str(other)
     assert "the anomalous kind 'new' is only among the scores" in str(other)
     with pytest.raises(InputError, match="without kinds"):
-        certificate.binding.verify(NORMAL, KINDS)
+        calibrate(NORMAL, TAKEOVER).verify(NORMAL, KINDS)
 
 
 def test_what_was_measured_is_said_kind_by_kind() -> None:

@@ -36,7 +36,7 @@ VALUES = st.sampled_from([-inf, -1.0, 0.0, 1.0, inf])
 
 
 def test_each_threshold_is_the_rank_that_its_budget_says() -> None:
-    for column, part in enumerate(CERTIFICATE.parts):
+    for column, part in enumerate(CERTIFICATE.clauses):
         own = np.sort(SCORES[column == LABELS, column])
         assert part.errors == error_budget(own.size, 0.05, 0.05)
         assert part.threshold is not None
@@ -65,7 +65,7 @@ def test_two_classes_with_opposite_scores_are_the_binary_certificate(
     binary = calibrate(
         scores[~labels], scores[labels], Guarantee(ceiling, ceiling, 0.2, 0.2), overlap="abstain_always"
     )
-    low, high = certificate.parts
+    low, high = certificate.clauses
     assert (low.n, high.n) == (binary.fpr.n, binary.fnr.n)
     assert low.budget == binary.fpr.budget
     assert high.budget == binary.fnr.budget
@@ -98,7 +98,7 @@ def test_no_class_is_ruled_out_more_often_than_its_budget_allows(data: st.DataOb
     order = data.draw(st.none() | st.permutations(range(classes)))
     certificate = calibrate_classes(scores, labels, 0.4, delta=0.3, severities=order)
     sets = certificate.label_sets(scores)
-    for column, part in enumerate(certificate.parts):
+    for column, part in enumerate(certificate.clauses):
         assert part.n == np.count_nonzero(labels == column)
         assert np.count_nonzero(~sets[labels == column, column]) <= (part.errors or 0)
     if order is not None:
@@ -113,7 +113,7 @@ def test_severities_are_decided_one_after_the_other() -> None:
     taken = np.zeros(900, dtype=bool)
     expected = np.full(900, 2)
     for column in (3, 1, 0):
-        own, part = column == LABELS, ORDERED.parts[column]
+        own, part = column == LABELS, ORDERED.clauses[column]
         ranked = np.sort(np.where(taken[own], inf, SCORES[own, column]))
         assert part.threshold is not None
         assert part.threshold == ranked[part.errors]
@@ -121,14 +121,14 @@ def test_severities_are_decided_one_after_the_other() -> None:
         expected[now] = column
         taken |= now
     np.testing.assert_array_equal(ORDERED.verdicts(SCORES), expected)
-    assert ORDERED.parts[2].ceiling is None
+    assert ORDERED.clauses[2].ceiling is None
 
 
 def test_one_score_with_thresholds_in_order() -> None:
     labels = RNG.integers(3, size=600)
     risk = RNG.normal(0, 1, 600) + 4.0 * (2 - labels)
     certificate = calibrate_classes(risk, labels, {0: 0.02, 1: 0.05}, severities=[0, 1, 2])
-    high, low = certificate.parts[0].threshold, certificate.parts[1].threshold
+    high, low = certificate.clauses[0].threshold, certificate.clauses[1].threshold
     assert high is not None
     assert low is not None
     assert certificate.verdicts([high, low, np.nextafter(low, -inf)]).tolist() == [0, 1, 2]
@@ -139,35 +139,35 @@ def test_a_class_without_labels_is_never_ruled_out() -> None:
     with pytest.warns(VacuousWarning, match="^'2': 0 scores, too few"):
         certificate = calibrate_classes(SCORES[LABELS != 2], LABELS[LABELS != 2])
     assert certificate.empty
-    assert certificate.parts[2].threshold == -inf
+    assert certificate.clauses[2].threshold == -inf
     assert certificate.label_sets(SCORES)[:, 2].all()
     assert "too few for any error budget: 59 are needed" in str(certificate)
 
 
 def test_a_class_of_which_nothing_is_promised_is_never_ruled_out() -> None:
     certificate = calibrate_classes(SCORES, LABELS, {0: 0.1, 1: None, 2: 0.1, 3: 0.1})
-    assert certificate.parts[1].threshold is None
+    assert certificate.clauses[1].threshold is None
     assert certificate.label_sets(SCORES)[:, 1].all()
     assert ClassCertificate.from_json(certificate.to_json()) == certificate
 
 
 def test_confidence_is_shared_over_the_classes() -> None:
     certificate = calibrate_classes(SCORES, LABELS, confidence=0.96)
-    assert {part.delta for part in certificate.parts} == {shared_together(0.04, 4)}
-    exact = prod(part.budget.confidence for part in certificate.parts if part.budget is not None)
+    assert certificate.delta == shared_together(0.04, 4)
+    exact = prod(part.budget.confidence for part in certificate.clauses if part.budget is not None)
     assert certificate.confidence == pytest.approx(exact, rel=1e-14)
     assert certificate.confidence >= 0.96
     assert f"all of them together with confidence {rounded_down(certificate.confidence)}" in str(certificate)
     ordered = calibrate_classes(SCORES, LABELS, confidence=0.97, severities=[0, 1, 2, 3])
     assert ordered.confidence >= 0.97
-    assert ordered.parts[0].delta == shared_together(0.03, 3)
+    assert ordered.delta == shared_together(0.03, 3)
     assert "'0' before '1' before '2' before '3'" in str(ordered)
 
 
 def test_names_of_classes_are_compared_as_texts() -> None:
     names = np.array(["ant", "bee", "cat", "dog"])
     named = calibrate_classes(SCORES, names[LABELS], dict.fromkeys(names, 0.05), classes=names)
-    assert [part.threshold for part in named.parts] == [part.threshold for part in CERTIFICATE.parts]
+    assert [part.threshold for part in named.clauses] == [part.threshold for part in CERTIFICATE.clauses]
     for labels in (LABELS.astype(float), LABELS.astype(str), LABELS.astype(object), list(LABELS)):
         assert calibrate_classes(SCORES, labels) == CERTIFICATE
     two = SCORES[LABELS < 2, :2], LABELS[LABELS < 2] == 1
@@ -215,7 +215,7 @@ def test_what_was_measured_is_said_class_by_class() -> None:
 
 def test_verification_names_the_class_that_differs() -> None:
     wrong = CERTIFICATE.verify(SCORES[1:], LABELS[1:])
-    assert f"class '{LABELS[0]}' n is" in str(wrong)
+    assert f"class '{LABELS[0]}'.n is" in str(wrong)
     with pytest.raises(InputError, match="same length"):
         CERTIFICATE.verify(SCORES, LABELS[1:])
 
@@ -230,10 +230,10 @@ def test_a_file_gives_it_back_and_many_classes_fit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c["parts"][0].update(errors=50), "the budget of '0' is not 50"),
-        (lambda c: c["parts"][0].update(name="1"), "each with its own name"),
-        (lambda c: c["parts"][0].update(name=None), "each with its own name"),
-        (lambda c: c.update(parts=c["parts"][:1]), "there must be 2 to 1,000 classes"),
+        (lambda c: c["clauses"][0].update(budget=50), "the budget of '0' is [0-9]+, not 50"),
+        (lambda c: c["clauses"][0].update(kind="1"), "each with its own name"),
+        (lambda c: c["clauses"][0].update(kind=None), "each with its own name"),
+        (lambda c: c.update(clauses=c["clauses"][:1]), "there must be 2 to 1,000 classes"),
         (lambda c: c.update(version="x"), "not a version"),
         (lambda c: c.update(score_type="float16"), "is not a float16"),
         (lambda c: c.update(severities=[0, 0, 1, 2]), "name every class once"),

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate, CertificateError, Guarantee, InputError, certify_curve
+from pac_wrap.method.promise import Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.tails import upper_bound
 from pac_wrap.tails.bounds import Budget
+from support.kept import with_ceiling, with_clause
 from support.strategies import decided
 
 RNG = np.random.default_rng(3)
@@ -21,16 +23,18 @@ CURVE = certify_curve(RNG.normal(0, 1, 20_000), RNG.normal(2, 1, 400))
 MADE = CURVE.at(1.5)
 
 
+def promise_of(certificate: Certificate) -> Promise:
+    promise = certificate.fpr.asked
+    assert promise is not None
+    return promise
+
+
 def with_budget(**changes: Any) -> Certificate:
     """Return the certificate with another budget of the FPR, and all that is said to follow from it."""
     assert MADE.fpr.budget is not None
     budget = replace(MADE.fpr.budget, **changes)
-    kept = replace_ceiling(MADE.guarantee, budget.rate)
-    return replace(MADE, normal=replace(MADE.fpr, budget=budget), guarantee=kept, certified=kept)
-
-
-def replace_ceiling(asked: Guarantee, max_fpr: float) -> Guarantee:
-    return Guarantee(max_fpr, asked.max_fnr, asked.delta_fpr, asked.delta_fnr)
+    promise = replace(promise_of(MADE), ceiling=budget.rate)
+    return with_clause(MADE, "fpr", budget=budget, asked=promise, certified=promise)
 
 
 def plain_budget() -> Certificate:
@@ -51,16 +55,18 @@ WRONG: dict[str, Callable[[], Certificate]] = {
     "a lower bound": lambda: with_budget(rate=CURVE.fpr(1.5) / 2),
     "errors that are no rank": lambda: with_budget(errors=60),
     "no errors at all": lambda: with_budget(errors=None),
-    "another confidence": lambda: with_budget(confidence=0.5),
     "a threshold too low": lambda: replace(MADE, overlap=Given(-3.0)),
     "a threshold too high": lambda: replace(MADE, overlap=Given(5.0)),
     "another rule": lambda: replace(MADE, rule=CURVE.at(1.6).rule),
-    "a delta that is not the curve's": lambda: replace(
-        MADE, guarantee=Guarantee(MADE.guarantee.max_fpr, MADE.guarantee.max_fnr, 0.01, 0.05)
+    "a delta that is not the curve's": lambda: with_clause(
+        MADE,
+        "fpr",
+        asked=replace(promise_of(MADE), delta=0.01),
+        certified=replace(promise_of(MADE), delta=0.01),
     ),
-    "counted crossings": lambda: replace(MADE, normal=replace(MADE.fpr, crossing=3)),
-    "another ceiling": lambda: replace(MADE, certified=replace_ceiling(MADE.guarantee, 0.01)),
-    "more points than any band": lambda: replace(MADE, normal=replace(MADE.fpr, n=10**9)),
+    "counted crossings": lambda: with_clause(MADE, "fpr", beyond=3),
+    "another ceiling": lambda: with_ceiling(MADE, "fpr", 0.01),
+    "more points than any band": lambda: with_clause(MADE, "fpr", n=10**9),
 }
 
 
@@ -83,7 +89,7 @@ def looser() -> Certificate:
         (lambda: replace(MADE, overlap=Given(-3.0), rule=Rule(-3.0, -3.0)), "lies below alarm_from"),
         (lambda: replace(MADE, overlap=Given(5.0), rule=Rule(5.0, 5.0)), "lies above clear_below"),
         (
-            lambda: replace(MADE, guarantee=replace_ceiling(MADE.guarantee, 0.5)),
+            lambda: with_clause(MADE, "fpr", asked=replace(promise_of(MADE), ceiling=0.5)),
             "must be what the curve promises",
         ),
         (looser, "the bound of the FPR at"),

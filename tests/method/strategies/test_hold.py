@@ -135,13 +135,13 @@ def test_holding_a_side_with_infinite_scores() -> None:
     fnr = held(bottom, top, FIVE, "fnr")
     assert fnr.rule.single
     assert fnr.rule.anomaly_from == LARGEST
-    assert not fnr.uncertified
-    assert fnr.fpr.ceiling == upper_bound(0, 100, 0.05)
+    assert fnr.certified is not None
+    assert fnr.certified.max_fpr == upper_bound(0, 100, 0.05)
     fpr = held(bottom, top, FIVE, "fpr")
     assert fpr.rule.single
     assert fpr.rule.anomaly_from == -LARGEST
-    assert not fpr.uncertified
-    assert fpr.fnr.ceiling == upper_bound(0, 100, 0.05)
+    assert fpr.certified is not None
+    assert fpr.certified.max_fnr == upper_bound(0, 100, 0.05)
     # normal points at inf leave no room for an alarm
     never = held(top, top, FIVE, "fpr")
     assert never.rule.single

@@ -163,7 +163,7 @@ def test_kinds_share_by_their_counts_too() -> None:
         [], {name: scores[:59] for name, scores in kinds.items()}, Guarantee(None, confidence=0.95)
     )
     assert not alone.empty
-    assert {part.delta for part in alone.fnr} == {0.05}
+    assert {promise.delta for promise in alone.promises} == {0.05}
 
 
 @pytest.mark.parametrize("overlap", ["abstain", "hold_fnr", "hold_fpr"])
@@ -187,7 +187,7 @@ def test_a_ceiling_on_all_kinds_together_has_a_delta_that_no_number_of_a_kind_de
         kinds = {"worn": RNG.normal(4, 1, worn), "torn": RNG.normal(5, 1, 400 - worn)}
         found = calibrate(RNG.normal(0, 1, 300), kinds, asked, overlap=overlap)
         assert found.confidence >= 0.9
-        seen.add(tuple(part.delta for part in (*found.fpr, *found.fnr)))
+        seen.add(tuple(promise.delta for promise in found.guarantee.promises))
     assert len(seen) == 1
 
 

@@ -139,6 +139,11 @@ class Shares(NamedTuple):
 
 def kept_by(one: "Certificate") -> "tuple[Promise | None, Promise | None]":
     """Return the promises that are certified of the FPR and of the FNR, or refuse."""
+    if one.by_kind:
+        raise InputError(
+            "what alarms are worth depends on the mix of kinds, which a certificate by kind does not know;"
+            " calibrate without kinds"
+        )
     found = one.fpr.certified, one.fnr.certified
     if found == (None, None):
         raise InputError("no threshold is certified, so no alarm is raised; certificate.diagnosis says why")

@@ -25,7 +25,6 @@ _NO_SCORES: Final = "0" * 16
 _VERSION: Final = r"[0-9]{1,4}([.][0-9]{1,4}){0,3}((a|b|rc)[0-9]{1,4})?([.](post|dev)[0-9]{1,8}){0,2}"
 # of each class; a certificate stays short enough to be read
 MOST_KINDS: Final = 40
-_NEVER: Final = {"normal": inf, "anomalous": -inf}
 _RATES: Final = (("FPR", "normal"), ("FNR", "anomalous"))
 
 
@@ -69,7 +68,7 @@ def _class_problems(certificate: "Certificate", label: Literal["normal", "anomal
         return
     if certificate.overlap.tag not in ("abstain", "hold"):
         yield f"{certificate.overlap.word} keeps no ceiling of a kind"
-    points, never = sum(one.n for one in clauses if one.of.kind is not None), _NEVER[label]
+    points = sum(one.n for one in clauses if one.of.kind is not None)
     for one in clauses:
         of = "all points" if one.of.kind is None else quoted(check_kind(one.of.kind))
         if one.of.kind is None and len(clauses) > 1 and one.n != points:
@@ -81,10 +80,7 @@ def _class_problems(certificate: "Certificate", label: Literal["normal", "anomal
             spent = one.certified.spent(one.errors, one.n)
             if spent is None or not isclose(spent.rate, one.certified.ceiling, rel_tol=DIGITS):
                 yield f"the ceiling of {of} is not the bound of {one.errors:,} errors"
-        if (one.threshold is None) != (one.certified is None):
-            yield f"the threshold of {of} and its ceiling must both be there, or neither"
-        if one.vacuous and one.threshold != never:
-            yield f"the threshold of {of} must be {never}: it has too few labels"
+        yield from one.problems()
 
 
 def _weighting_problems(certificate: "Certificate", weighting: Weighting) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """How a certificate shows itself: in words, as a report, as a figure, and in a notebook."""
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -34,8 +35,8 @@ class Shown:
     def report(
         self,
         path: str | os.PathLike[str],
-        normal: ArrayLike | None = None,
-        anomalous: ArrayLike | None = None,
+        normal: "ArrayLike | Mapping[str, ArrayLike] | None" = None,
+        anomalous: "ArrayLike | Mapping[str, ArrayLike] | None" = None,
         *,
         prevalence: "Prevalence | None" = None,
         metrics: "Metrics | None" = None,
@@ -47,7 +48,7 @@ class Shown:
         ----------
         path : str or path
             The file: .html, .md or .json; .svg or .png with the scores.
-        normal, anomalous : array-like of float, optional
+        normal, anomalous : array-like of float, or mapping of kinds to such, optional
             The calibration scores of each class, which a certificate does not keep. With them the page shows
             both classes, and lets its reader choose another certified threshold.
         prevalence : float or pair of floats, optional

@@ -259,10 +259,7 @@ class ClassCertificate(SavedAsJSON):
                 yield "every clause must be about a class"
             if one.certified != one.asked:
                 yield f"the ceiling of {of} is not the one that was asked for"
-            if (one.threshold is None) != (one.certified is None):
-                yield f"the threshold of {of} and its ceiling must both be there, or neither"
-            if one.vacuous and one.threshold != -inf:
-                yield f"the threshold of {of} must be {-inf}: it has too few labels"
+            yield from one.problems()
             finite = one.threshold is not None and abs(one.threshold) < inf
             if finite and not represents(self.score_type, one.threshold or 0.0):
                 yield f"the threshold of {of} is not a {self.score_type}"

@@ -1,0 +1,39 @@
+"""A clause by itself: what it says in words, and what was measured of its points."""
+
+import pytest
+
+from pac_wrap import InputError, calibrate
+from pac_wrap.method.clause import Clause
+from pac_wrap.method.metrics import Measured
+from pac_wrap.method.promise import Population
+
+CERTIFICATE = calibrate(range(100), {"a": range(200, 300)})
+
+
+def test_a_clause_says_what_its_points_contributed() -> None:
+    words = "100 scores, error budget 1, exact confidence 0.962918, threshold 201.0"
+    assert CERTIFICATE.clause("anomalous", "a").words == words
+    assert Clause(Population("normal"), None, None, 7, "0" * 16).words == "7 scores, nothing asked for"
+
+
+def test_a_clause_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InputError, match="no clause about anomalous points of kind 'b'; clauses lists"):
+        CERTIFICATE.clause("anomalous", "b")
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "counts", "finding"),
+    [
+        (None, (1, 0, 2), "nothing promised"),
+        (0.1, (0, 0, 0), "no points"),
+        (0.1, (1, 0, 100), "within"),
+        (0.1, (11, 0, 100), "above, not significantly"),
+        (0.1, (30, 0, 100), "exceeded"),
+    ],
+)
+def test_a_finding_is_a_word_or_two(
+    ceiling: float | None, counts: tuple[int, int, int], finding: str
+) -> None:
+    (measured,) = Measured.together([("a", ceiling, counts)])
+    assert measured.finding == finding
+    assert str(measured).endswith(finding)
