@@ -202,7 +202,7 @@ def _twins(path: Path, content: Content) -> list[Path]:
 def _places(node: Any, above: Path = ()) -> Iterator[Path]:
     for name, value in node.items() if isinstance(node, dict) else enumerate(node):
         yield (*above, name)
-        if isinstance(value, dict) or name == "clauses":
+        if isinstance(value, dict) or (name == "clauses" and isinstance(value, list)):
             yield from _places(value, (*above, name))
 
 

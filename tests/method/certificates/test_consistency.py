@@ -86,8 +86,10 @@ FROM: dict[str, Certificate] = {
 ALGORITHM_1 = json.loads(FROM["relaxed"].to_json())["overlap"]
 BUDGET_OF_THE_FIRST = {"rate": 0.05, "delta": 0.03102}
 ERRORS_OF_THE_FIRST = Budget.of(2000, 0.05, 0.03102).errors
-CERTIFIED: dict[str, Any] = dict.fromkeys(("normal.certified", "anomalous.certified"), {"ceiling": 0.05})
-UNCERTIFIED: dict[str, Any] = dict.fromkeys(CERTIFIED, {"ceiling": None})
+CERTIFIED, UNCERTIFIED = (
+    {f"{label}.certified": {"ceiling": ceiling} for label in ("normal", "anomalous")}
+    for ceiling in (0.05, None)
+)
 AT_INF = {"normal_below": "inf", "anomaly_from": "inf"}
 AT_ZERO = {"normal_below": 0.0, "anomaly_from": 0.0}
 EVERYTHING_ABSTAINED = {"normal_below": "-inf", "anomaly_from": "inf"}

@@ -232,7 +232,7 @@ def test_a_file_gives_it_back_and_many_classes_fit(tmp_path: Path) -> None:
     [
         (lambda c: c["clauses"][0].update(budget=50), "the budget of '0' is [0-9]+, not 50"),
         (lambda c: c["clauses"][0].update(kind="1"), "each with its own name"),
-        (lambda c: c["clauses"][0].update(kind=None), "each with its own name"),
+        (lambda c: c["clauses"][0].update(kind=None), "every clause must be about a class"),
         (lambda c: c.update(clauses=c["clauses"][:1]), "there must be 2 to 1,000 classes"),
         (lambda c: c.update(version="x"), "not a version"),
         (lambda c: c.update(score_type="float16"), "is not a float16"),

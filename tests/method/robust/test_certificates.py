@@ -40,7 +40,7 @@ from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, 
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Figure, account_of
-from pac_wrap.report.pictures import Panel, panels
+from pac_wrap.report.pictures import Drawing, panels
 from pac_wrap.report.render import as_json, html
 from pac_wrap.series.splits import independent_violation
 from support.exceeded import exceeded
@@ -291,11 +291,11 @@ def test_a_shift_within_the_radius_keeps_the_looser_ceiling(rate: float, factor:
         assert shift.after(rate) == pytest.approx(rate * factor, rel=1e-6)
 
 
-def drawn(made: Certificate) -> tuple[Panel, ...]:
+def drawn(made: Certificate) -> tuple[Drawing, ...]:
     """The panels of the figure of shift."""
     items = [item for section in account_of(made).sections for item in section.items]
     (figure,) = [item for item in items if isinstance(item, Figure) and item.kind == "robust"]
-    panels: tuple[Panel, ...] = figure.data
+    panels: tuple[Drawing, ...] = figure.data
     assert len(panels) == 4
     return panels
 

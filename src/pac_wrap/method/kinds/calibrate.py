@@ -178,7 +178,6 @@ class KindRequest:
         return replace(
             bound,
             guarantee=asked_by(whole, (self.normal[0].delta, self.anomalous[0].delta)),
-            overlap=self.overlap,
             clauses=whole,
         )
 
