@@ -208,14 +208,14 @@ def _places(node: Any, above: Path = ()) -> Iterator[Path]:
 
 def _at(node: Any, path: Path) -> Any:
     for name in path:
-        inside = isinstance(node, dict) or (isinstance(node, list) and isinstance(name, int))
-        node = node[name] if inside and (isinstance(node, list) or name in node) else None
+        held: dict[Any, Any] = dict(enumerate(node)) if isinstance(node, list) else node
+        node = held.get(name) if isinstance(held, dict) else None
     return node
 
 
 def _put(node: Any, path: Path, value: Any) -> None:
-    above = _at(node, path[:-1])
-    if isinstance(above, dict) or (isinstance(above, list) and isinstance(path[-1], int)):
+    above: Any = _at(node, path[:-1])
+    if isinstance(above, dict if isinstance(path[-1], str) else list):
         above[path[-1]] = value
 
 

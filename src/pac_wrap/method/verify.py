@@ -106,7 +106,7 @@ def verify(
             raise InputError(
                 f"the {label} points of this certificate were drawn by weights; give {label}_weights"
             )
-    kind, request = certificate.score_type, Request(certificate.guarantee, certificate.overlap)
+    kind = certificate.score_type
     low, high = _as_made(kind, normal, "normal"), _as_made(kind, anomalous, "anomalous")
 
     def again() -> Certificate:
@@ -116,6 +116,7 @@ def verify(
             raise InputError(
                 "this certificate was made without kinds; pass the scores of each class as one array"
             )
+        request = Request(certificate.guarantee, certificate.overlap)
         if drawn_by is None:
             return certify_classes(request, low, high)
         return certify_weighted(request, (low, high), weights, drawn_by.bound, drawn_by.seed)

@@ -224,7 +224,9 @@ def test_an_accusation_says_what_it_assumes_of_new_labels() -> None:
     again = Monitor(made).resumed(monitor.to_json())
     assert str(again) == str(monitor)
     metrics = evaluate(made.verdicts(fresh), given)
-    assert exceeded(metrics, kept_by(made)) == ("FPR",)
+    promised = kept_by(made)
+    assert promised is not None
+    assert exceeded(metrics, promised) == ("FPR",)
     assert told in account_of(made, metrics=metrics).warnings[-1]
     # where no label may be wrong, nothing of it is said
     plain = calibrate(scores[labels == 0], scores[labels == 1], Guarantee(0.05, 0.15))
@@ -306,9 +308,9 @@ def test_a_report_has_rows_and_panels() -> None:
     kept = [row["kept"] for row in rows]
     assert kept[:3] == ["FPR at most 7.5 %", "FPR at most 10 %", "FPR at most 20 %"]
     assert json.loads(as_json(account_of(made)))["robust"] == rows
-    assert all(panel.fpr.startswith("M0.0 ") and panel.fnr for panel in drawn(made))
+    assert all(panel["fpr"].startswith("M0.0 ") and panel["fnr"] for panel in drawn(made))
     one_sided = calibrate(NORMAL, [], Guarantee(0.3, None))
-    assert all(panel.fnr == "" for panel in drawn(one_sided))
+    assert all(panel["fnr"] == "" for panel in drawn(one_sided))
     assert len(account_of(one_sided)["robust"]) == 2  # four times as much is no rate
 
 
