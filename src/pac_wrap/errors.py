@@ -112,8 +112,7 @@ class PACWrapWarning(UserWarning):
     --------
     >>> import warnings
     >>> from pac_wrap import PACWrapWarning, calibrate
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", PACWrapWarning)  # all of ours; "error" stops at the first one
+    >>> with warnings.catch_warnings(action="ignore", category=PACWrapWarning):  # all of ours
     ...     calibrate([1, 2], [3]).regime.value
     'vacuous'
     """
@@ -128,9 +127,8 @@ class UpsideDownWarning(PACWrapWarning):
     Examples
     --------
     >>> import warnings
-    >>> from pac_wrap import UpsideDownWarning, calibrate
-    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
-    ...     warnings.simplefilter("error", UpsideDownWarning)
+    >>> from pac_wrap import calibrate
+    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
     ...     calibrate(range(100, 200), range(100))
     Traceback (most recent call last):
     ...
@@ -145,10 +143,9 @@ class LabelWarning(PACWrapWarning):
     --------
     >>> import warnings
     >>> import numpy as np
-    >>> from pac_wrap import LabelWarning, PACWrap
+    >>> from pac_wrap import PACWrap
     >>> X, y = np.arange(200.0).reshape(-1, 1), np.repeat([2, 3], 100)
-    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
-    ...     warnings.simplefilter("error", LabelWarning)
+    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
     ...     PACWrap(lambda X: X[:, 0]).fit(X, y)
     Traceback (most recent call last):
     ...
@@ -162,9 +159,8 @@ class VacuousWarning(PACWrapWarning):
     Examples
     --------
     >>> import warnings
-    >>> from pac_wrap import VacuousWarning, calibrate
-    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
-    ...     warnings.simplefilter("error", VacuousWarning)
+    >>> from pac_wrap import calibrate
+    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
     ...     calibrate(range(35), range(100, 200))
     Traceback (most recent call last):
     ...
@@ -179,11 +175,10 @@ class OverlapWarning(PACWrapWarning):
     --------
     >>> import warnings
     >>> import numpy as np
-    >>> from pac_wrap import OverlapWarning, PACWrap
+    >>> from pac_wrap import PACWrap
     >>> from sklearn.neighbors import LocalOutlierFactor
     >>> X, y = np.random.default_rng(0).normal(size=(200, 2)), np.repeat([0, 1], 100)
-    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
-    ...     warnings.simplefilter("error", OverlapWarning)
+    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
     ...     PACWrap(LocalOutlierFactor(novelty=True).fit(X)).calibrate(X, y)
     Traceback (most recent call last):
     ...
@@ -197,11 +192,9 @@ class DependenceWarning(PACWrapWarning):
     Examples
     --------
     >>> import warnings
-    >>> from pac_wrap import DependenceWarning
     >>> from pac_wrap.series import calibrate_points, window_points
     >>> points = window_points(range(400), [0] * 200 + [1] * 200, length=1)
-    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
-    ...     warnings.simplefilter("error", DependenceWarning)
+    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
     ...     calibrate_points(points)
     Traceback (most recent call last):
     ...
@@ -215,9 +208,8 @@ class MissingScoreWarning(PACWrapWarning):
     Examples
     --------
     >>> import warnings
-    >>> from pac_wrap import MissingScoreWarning, calibrate
-    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
-    ...     warnings.simplefilter("error", MissingScoreWarning)
+    >>> from pac_wrap import calibrate
+    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
     ...     calibrate(range(100), range(100, 200)).verdicts([float("nan")])
     Traceback (most recent call last):
     ...

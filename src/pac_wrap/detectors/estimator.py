@@ -387,8 +387,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         -------
         float
         """
-        X, y = self._indexable(X, y)
-        return float(np.mean(self.predict(X, groups=groups) == as_class_mask(y, self.anomaly_label)))
+        X, anomalous = self._labelled(X, y)
+        return float(np.mean(self.predict(X, groups=groups) == anomalous))
 
     def report(
         self,
@@ -425,10 +425,15 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         if X is not None or y is not None:
             if y is None:
                 raise InputError("the labels y of these rows are None; pass them, or no rows at all")
-            X, y = self._indexable(X, y)
+            X, anomalous = self._labelled(X, y)
             rows, found = self._with_groups(X, groups)
-            anomalous, scores = as_class_mask(y, self.anomaly_label), self.decision_function(X)
-            self._refuse_calibrating(scores, anomalous)
+            scores = self.decision_function(X)
+            made, marks, _ = self._calibrated_with
+            pairs = ((scores[anomalous == mark], made[marks == mark]) for mark in (False, True))
+            if all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs):
+                raise InputError(
+                    "these rows calibrated it, so what they show proves nothing; pass other rows, or none"
+                )
             safety.warn_of_training_rows(self._training_rows, self.detector_, rows, scores, held_out=True)
             if by_group:
                 measured = self.certificate_.evaluate(scores, anomalous, found)
@@ -441,15 +446,6 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         else:
             classes = scores[~anomalous], scores[anomalous]
             self.certificate_.report(path, *classes, prevalence=prevalence, metrics=measured, detector=name)
-
-    def _refuse_calibrating(self, scores: Scores, anomalous: NDArray[np.bool_]) -> None:
-        """Refuse rows that have the scores, class by class, that the certificate was made from."""
-        made, marks, _ = self._calibrated_with
-        pairs = ((scores[anomalous == mark], made[marks == mark]) for mark in (False, True))
-        if all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs):
-            raise InputError(
-                "these rows calibrated it, so what they show proves nothing; pass other rows, or none"
-            )
 
     def _with_groups(
         self, X: Any, groups: GroupColumn | str | None, *, reset: bool = False
@@ -484,17 +480,6 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
                 f"the detector gave {scores.size:,} scores for {rows:,} rows; one per row is needed"
             )
         return scores
-
-    def _indexable(self, X: Any, y: ArrayLike | None) -> tuple[Any, ArrayLike]:
-        if X is None:
-            raise InputError("X must be a table of rows, got None")
-        X = collected(X)
-        if y is None:
-            raise InputError(
-                "PACWrap requires y to be passed, but the target y is None; pass the labels of these rows, or"
-                " to fit max_fnr=None, which promises the FPR alone and takes all rows for normal"
-            )
-        return aligned(X, y)
 
     def _check_features(self, X: Any, trained: Any = None, *, reset: bool = False) -> None:
         """Compare the features with those that were seen before, or with `reset` remember them."""
@@ -531,12 +516,16 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         safety.check_tolerance(self.score_tolerance)
 
     def _labelled(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[np.bool_]]:
-        """Return the rows, and which are anomalous: none if there are no labels and only the FPR matters."""
+        """Return the rows, and which are anomalous."""
+        if X is None:
+            raise InputError("X must be a table of rows, got None")
         X = collected(X)
-        if X is not None and y is None and self.max_fnr is None:
-            y = np.zeros(_rows(X), dtype=int)
-            return self._indexable(X, y)[0], y == 1
-        X, y = self._indexable(X, y)
+        if y is None:
+            raise InputError(
+                "PACWrap requires y to be passed, but the target y is None; pass the labels of these rows, or"
+                " to fit max_fnr=None, which promises the FPR alone and takes all rows for normal"
+            )
+        X, y = aligned(X, y)
         return X, as_class_mask(y, self.anomaly_label)
 
     def _given(
@@ -544,8 +533,13 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Any, NDArray[np.bool_], Indices | None, Any, tuple[str, ...]]:
         """Return the rows to certify with, which are anomalous, their subjects and groups, and notes."""
         self._check_parameters()
-        notes = _UNLABELLED if y is None else ()
-        X, anomalous = self._labelled(X, y)
+        notes: tuple[str, ...] = ()
+        if X is not None and y is None and self.max_fnr is None:
+            X = collected(X)
+            X, anomalous = aligned(X, np.zeros(_rows(X), dtype=bool))
+            notes = _UNLABELLED
+        else:
+            X, anomalous = self._labelled(X, y)
         X, members_of = self._with_groups(X, groups, reset=True)
         members = None if subjects is None else training.as_subjects(subjects, X, anomalous.size)
         return X, anomalous, members, members_of, notes
@@ -575,12 +569,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             notes += safety.repeated_rows(self._training_rows, X)
         else:
             safety.warn_of_training_rows(self._training_rows, detector, X, scores)
-        request, text = (
-            self._request(),
-            None if subjects is None else training.several_rows(anomalous, subjects),
-        )
-        if text:
-            request = request.fixed
+        text = None if subjects is None else training.several_rows(anomalous, subjects)
+        request = self._request().fixed if text else self._request()
         certificate: Certificate | GroupCertificate
         if groups is None:
             certificate = calibrate(scores[~anomalous], scores[anomalous], request)

@@ -23,7 +23,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from pac_wrap.base.arguments import Scores, is_number
+from pac_wrap.base.arguments import Scores, frames_inside, is_number
 from pac_wrap.base.floats import bits_of, rounded
 from pac_wrap.detectors.scores import Indices, detector_name, handed_on, is_estimator, take_rows
 from pac_wrap.errors import InputError, OverlapWarning
@@ -95,10 +95,8 @@ def _asked_by(detector: Any) -> Iterator[Any]:
 def _used_by(function: FunctionType) -> Iterator[Any]:
     yield from (function.__globals__.get(name) for name in function.__code__.co_names)
     for cell in function.__closure__ or ():
-        try:
+        with suppress(ValueError):  # nothing is bound to it yet
             yield cell.cell_contents
-        except ValueError:  # nothing is bound to it yet
-            continue
 
 
 def _may_score(value: Any) -> bool:
@@ -348,6 +346,7 @@ _FOLDS: Final = "sklearn.model_selection._validation"  # where scikit-learn fits
 def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
     """Warn of a pipeline or a search around PACWrap, and refuse a fold without a class that is promised."""
     steps: list[str] = []
+    warned: list[str] = []
     search, in_fold = None, False
     for frame in _callers():
         in_fold = in_fold or frame.f_globals.get("__name__") == _FOLDS
@@ -358,30 +357,27 @@ def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
             steps[:0] = [type(step).__name__ for _, step in owner.steps[:-1] if _learns(step)]
         elif hasattr(owner, "best_params_") and not in_fold:  # while it tries settings, folds lie between
             search = type(owner).__name__
-    if in_fold:
-        _check_fold(guarantee, (normal, anomalous))
+    for n, name, promise in (normal, "normal", guarantee.fpr), (anomalous, "anomalous", guarantee.fnr):
+        if in_fold and promise is not None and n == 0:
+            raise InputError(
+                f"none of the {normal + anomalous:,} rows of this fold is {name}, so it cannot certify"
+                f" {promise.name} <= {promise.ceiling:g}; keep both classes in every fold with"
+                " cv=StratifiedKFold(5)"
+            )
     if steps:
         inside = ", ".join(f"{step}()" for step in steps)
-        _warn(
+        warned.append(
             f"the pipeline around PACWrap has fitted {' and '.join(steps)} on the calibration rows too, so"
             f" the promise does not hold; put the steps inside: PACWrap(make_pipeline({inside}, detector))"
         )
     if search is not None:
-        _warn(
+        warned.append(
             f"{search} around PACWrap has chosen its settings on the calibration rows too, so the promise"
             f" does not hold; put the search inside: PACWrap({search}(detector, ...)), or calibrate(X, y)"
             " best_estimator_ on rows that the search has not seen"
         )
-
-
-def _check_fold(guarantee: Guarantee, sizes: tuple[int, int]) -> None:
-    for n, name, promise in zip(sizes, ("normal", "anomalous"), (guarantee.fpr, guarantee.fnr), strict=True):
-        if promise is not None and n == 0:
-            raise InputError(
-                f"none of the {sum(sizes):,} rows of this fold is {name}, so it cannot certify"
-                f" {promise.name} <= {promise.ceiling:g}; keep both classes in every fold with"
-                " cv=StratifiedKFold(5)"
-            )
+    for text in warned:
+        warnings.warn(text, OverlapWarning, stacklevel=frames_inside() + 1)
 
 
 def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
@@ -407,10 +403,6 @@ def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
             f"{metric.__name__} has no place for abstentions, which {undecided:,} of {of:,} verdicts are;"
             ' score with pac_wrap.scoring, or decide every row with overlap="raise"'
         )
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, OverlapWarning, stacklevel=5)
 
 
 def _callers() -> Iterator[FrameType]:
@@ -492,7 +484,7 @@ def warn_of_training_rows(
             f"{count:,} {kind} rows {where}; if they are the same records {harm} on rows the detector has not"
             " seen",
             OverlapWarning,
-            stacklevel=4,
+            stacklevel=frames_inside() + 1,
         )
 
 

@@ -90,8 +90,7 @@ def autocorrelation(
 ) -> Scores:
     """Return the autocorrelation of a sequence.
 
-    At lag k it is the mean product, over the pairs that are k apart, of the deviations from the mean of all
-    points, divided by that at lag 0.
+    At lag k it is the mean product of the deviations of points that are k apart, divided by that at lag 0.
 
     Parameters
     ----------
@@ -105,8 +104,7 @@ def autocorrelation(
     Returns
     -------
     ndarray of float
-        The autocorrelation at lags 0 to `max_lag`; NaN where no pair is so far apart, and for a constant
-        sequence at every lag but 0.
+        NaN where no pair is so far apart, and for a constant sequence at every lag but 0.
 
     Examples
     --------

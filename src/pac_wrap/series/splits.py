@@ -62,7 +62,7 @@ def random_split(labels: ArrayLike, random: np.random.Generator, *, calibration:
     Parameters
     ----------
     labels : array-like of int
-        0 or 1 for each point.
+        0 or 1 for each point, and each at least twice.
     random : numpy.random.Generator
         What draws.
     calibration : float
@@ -72,11 +72,6 @@ def random_split(labels: ArrayLike, random: np.random.Generator, *, calibration:
     -------
     SeriesSplit
 
-    Raises
-    ------
-    InputError
-        If a class has fewer than two points.
-
     Examples
     --------
     >>> split = random_split([0] * 10 + [1] * 5, np.random.default_rng(0))
@@ -84,10 +79,10 @@ def random_split(labels: ArrayLike, random: np.random.Generator, *, calibration:
     (array([ 4,  6, 10]), 12)
     """
     check_random(random)
-    return random_splitter(labels, calibration=calibration)(random)
+    return _random_splitter(labels, calibration)(random)
 
 
-def random_splitter(labels: ArrayLike, *, calibration: float = 0.2) -> Splitter:
+def _random_splitter(labels: ArrayLike, calibration: float) -> Splitter:
     """Return a function that draws random divisions of these points, each with a generator."""
     mask = as_anomaly_mask(labels)
     share = check_rate("calibration", calibration)
@@ -156,18 +151,11 @@ def block_split(
     (array([1, 9]), 74)
     """
     check_random(random)
-    draw = block_splitter(positions, labels, calibration=calibration, block=block, gap=gap, extent=extent)
-    return draw(random)
+    return _block_splitter(positions, labels, calibration, block, gap, extent)(random)
 
 
-def block_splitter(
-    positions: ArrayLike,
-    labels: ArrayLike,
-    *,
-    calibration: float = 0.2,
-    block: int,
-    gap: int,
-    extent: int = 1,
+def _block_splitter(
+    positions: ArrayLike, labels: ArrayLike, calibration: float, block: int, gap: int, extent: int
 ) -> Splitter:
     """Return a function that draws divisions of these points in blocks, each with a generator."""
     steps, mask = as_positions(positions), as_anomaly_mask(labels)
@@ -265,7 +253,7 @@ def block_violation(
     >>> found.fpr.n, found.mean_fpr < 0.1
     (50, True)
     """
-    draw = block_splitter(positions, labels, calibration=calibration, block=block, gap=gap, extent=extent)
+    draw = _block_splitter(positions, labels, calibration, block, gap, extent)
     return _violation(scores, labels, guarantee, random, draw, trials, confidence)
 
 
@@ -303,7 +291,7 @@ def random_violation(
     >>> found.separated.value
     1.0
     """
-    draw = random_splitter(labels, calibration=calibration)
+    draw = _random_splitter(labels, calibration)
     return _violation(scores, labels, guarantee, random, draw, trials, confidence)
 
 
@@ -312,8 +300,8 @@ def independent_violation(
 ) -> ExactViolation:
     """Return how often a rate on a test part exceeds its ceiling if all points are independent: eq. (20).
 
-    It may be above delta, because a test part varies too. Compare `block_violation` with it.
-    A random division gives just this, whatever the series: so it cannot show dependence.
+    It may be above delta, because a test part varies too. Compare `block_violation` with it; random divisions
+    give just this, whatever the series.
 
     Parameters
     ----------

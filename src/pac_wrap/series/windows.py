@@ -28,13 +28,11 @@ _TOO_FAR: Final = 1 << 62
 def check_times(timestamps: ArrayLike) -> None:
     """Refuse time stamps unless each follows the one before at the same step.
 
-    Steps count as equal if they differ from the usual one, their median, by a millionth of it at most; the
-    rounding of floating-point stamps is forgiven too.
-
     Parameters
     ----------
     timestamps : array-like of numbers or datetime64
-        The time of each step.
+        The time of each step. Steps count as equal if they differ from the usual one, their median, by a
+        millionth of it at most; the rounding of floating-point stamps is forgiven too.
 
     Raises
     ------
