@@ -36,17 +36,17 @@ class Originated(Protocol):
         """Return it, as a provenance has it."""
 
 
-class Asked(Protocol[C_co]):
-    """What can be asked of two classes, wherever they live: `Request` and `CurveRequest`."""
+class Wanted(Protocol[C_co]):
+    """What can be asked of populations, wherever they live: `Request`, `CurveRequest` and `KindRequest`."""
 
-    def ranks(self, sizes: tuple[int, int]) -> Iterable[Rank]:
+    def ranks(self, sizes: Any) -> Iterable[Rank]:
         """Return the ranks that may be asked for."""
 
-    def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> C_co:
-        """Return what two classes get."""
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> C_co:
+        """Return what the populations get."""
 
 
-def certify(source: Source, request: Asked[C]) -> C:
+def certify(source: Source, request: Wanted[C]) -> C:
     """Return what a request gets from labelled scores, wherever they live.
 
     It is the same, byte for byte, whatever the source; only the AUC that warns of scores upside down is that
@@ -54,18 +54,17 @@ def certify(source: Source, request: Asked[C]) -> C:
     """
     if source.draws is not None:
         check_weighted(request, source.draws.weighted)
-    made = source.answer(CLASSES, partial(asked, request))
+    made = source.answer(CLASSES, partial(answered, request))
     warn_of_scores(source, [CLASSES])
     if source.draws is not None and isinstance(made, Certificate):
         made = cast(C, weighted(made, source.draws))
     return warned(signed(source, made))
 
 
-def asked(request: Asked[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:
-    """Return what two classes get; the ranks that may be asked for are found at once."""
-    normal, anomalous = ranked
-    normal.prefetch(request.ranks((normal.size, anomalous.size)))
-    return request.certify(normal, anomalous, score_type)
+def answered(request: Wanted[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:
+    """Return what populations get; the ranks that may be asked for are found at once."""
+    ranked[0].prefetch(request.ranks(tuple(one.size for one in ranked)))
+    return request.certify(*ranked, score_type=score_type)
 
 
 def signed(source: Originated, made: C) -> C:

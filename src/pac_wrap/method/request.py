@@ -1,34 +1,33 @@
 """What is asked of labelled scores: one request, which every entrance takes and hands on."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_array, frames_inside, label_text, type_of
-from pac_wrap.base.floats import Floats, ScoreType
+from pac_wrap.base.floats import Floats, ScoreType, from_order_key
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.clause import Clause
-from pac_wrap.method.promise import Guarantee, Population, as_guarantee, refuse_room
+from pac_wrap.method.promise import Guarantee, Promise, as_guarantee, refuse_room
+from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import OneGroup, Outcome, asked_of, outcome_of
+from pac_wrap.method.strategies.interface import Asked, Found, OneGroup, asked_of, ends_of, known
 from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.method.thresholds import crossings
 from pac_wrap.ranks.auc import warn_of_labels
 from pac_wrap.ranks.kernels import together
 from pac_wrap.ranks.memory import SMALL, Rank, Ranked, RankedInMemory, unchecked
 
 T = TypeVar("T")
-_NORMAL, _ANOMALOUS = Population("normal"), Population("anomalous")
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
     strategy.word: strategy
@@ -98,33 +97,11 @@ class Request:
         """Return the same for labels 0 and 1."""
         return replace(self, anomaly_label=1)
 
-    def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Certificate:
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
         """Return the certificate that two classes get, wherever their scores live."""
-        if normal.size == anomalous.size == 0:
-            raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+        normal, anomalous = ranked
         wanted = self.overlap.settled(self.guarantee, (normal.size, anomalous.size))
-        ranks = OneGroup((normal, anomalous))
-        found = outcome_of(wanted, self.overlap.decide(asked_of(wanted), ranks), ranks.n)
-        return self.made(wanted, found, (normal, anomalous), score_type)
-
-    def made(
-        self, wanted: Guarantee, found: Outcome, classes: tuple[Ranked, Ranked], score_type: ScoreType
-    ) -> Certificate:
-        """Return the certificate of what a strategy found."""
-        # a threshold that was given is read off a curve, which knows some ranks and not the counts; what can
-        # be asked of it is what the curve bounds there
-        given = self.overlap.given
-        high, low = (None, None) if given else crossings(*classes, found.thresholds)
-        asked = (found.certified or wanted) if given else wanted
-        return Certificate(
-            guarantee=asked,
-            overlap=self.overlap,
-            clauses=clauses_of(asked, found, [(one.size, one.digest) for one in classes], (high, low)),
-            rule=found.rule.before_rounding(score_type),
-            score_type=score_type,
-            separable=found.separable,
-            assumptions=assumed(OF_DRAWS, **self.guarantee.rooms),
-        )
+        return certificate_of(wanted, asked_of(wanted), self.overlap, ranked, score_type)
 
     @classmethod
     def of(
@@ -157,19 +134,59 @@ class Request:
         return cls(as_guarantee(asked), strategy, anomaly_label)
 
 
-def clauses_of(
-    asked: Guarantee,
-    found: Outcome,
-    points: Sequence[tuple[int, str | None]],
-    beyond: tuple[int | None, int | None] = (None, None),
-) -> tuple[Clause, Clause]:
-    """Return what a strategy found as clauses; points are the number and the digest of each class."""
-    edges, kept = found.thresholds, found.certified
-    promised = (None, None) if kept is None else (kept.fpr, kept.fnr)
-    return (
-        Clause(_NORMAL, asked.fpr, promised[0], *points[0], found.fpr, edges.alarm_from, beyond[0]),
-        Clause(_ANOMALOUS, asked.fnr, promised[1], *points[1], found.fnr, edges.clear_below, beyond[1]),
+def certificate_of(
+    wanted: Guarantee,
+    asked: Sequence[Asked],
+    overlap: Overlap,
+    ranked: Sequence[Ranked],
+    score_type: ScoreType,
+) -> Certificate:
+    """Return what a strategy makes of the scores of some populations, wherever they live."""
+    if not any(one.size for one in ranked):
+        raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+    ranks = OneGroup(ranked)
+    made = overlap.decide(asked, ranks)
+    beyond = made.beyond(asked, ranks)
+    if overlap.given and made.certified:
+        # what can be asked of a threshold read off a curve is what the curve bounds there
+        wanted = Guarantee(
+            *(None if one is None else known(one.ceiling) for one in made.found),
+            *(one.delta for one in asked),
+        )
+        asked = asked_of(wanted)
+    return Certificate(
+        guarantee=wanted,
+        overlap=overlap,
+        clauses=tuple(
+            clause_of(one, own, (points.size, points.digest), count, certified=made.certified)
+            for one, own, points, count in zip(asked, made.found, ranked, beyond, strict=True)
+        ),
+        rule=Rule(*ends_of(made.low, made.high, score_type)),
+        score_type=score_type,
+        separable=made.separable,
+        assumptions=assumed(OF_DRAWS, **wanted.rooms),
     )
+
+
+def clause_of(
+    one: Asked,
+    found: Found | None,
+    points: tuple[int, str | None],
+    beyond: int | None = None,
+    *,
+    certified: bool = True,
+) -> Clause:
+    """Return what became of a promise; points are the number of its population's points, and their digest."""
+    promise = one.promise
+    if found is None or promise is None:
+        return Clause(one.of, promise, None, *points)
+    kept: Promise | None = None
+    if certified and found.ceiling == found.ceiling:
+        same = (found.ceiling, found.level) == (promise.ceiling, promise.delta)
+        kept = promise if same else replace(promise, ceiling=found.ceiling, delta=found.level)
+    budget = found.budget(points[0])
+    threshold = None if budget is None else from_order_key(found.key)
+    return Clause(one.of, promise, kept, *points, budget, threshold, beyond)
 
 
 def as_strategy(overlap: str | Overlap) -> Overlap:
@@ -199,18 +216,24 @@ def certify_divided(
 
     `draws`: whether the points are independent draws; only then it tells something where a class breaks off.
     """
-    wanted = {0: low.size, 1: 1}
-    if max(low.size, high.size) > SMALL:
-        # the first ranks that are asked for are bracketed in the pass that is made anyway
-        wanted |= {rank.labels[0]: rank.k for rank in islice(request.ranks((low.size, high.size)), 2)}
-    classes = (
-        partial(RankedInMemory, low, "normal", wanted[0]),
-        partial(RankedInMemory, high, "anomalous", wanted[1]),
-    )
-    ranked = together(classes, min(low.size, high.size))
+    normal, anomalous = in_memory((low, high), ("normal", "anomalous"), request.ranks)
     if low.size and high.size:
-        warn_of_labels(ranked[0], ranked[1], draws=draws)
-    return request.certify(ranked[0], ranked[1], score_type)
+        warn_of_labels(normal, anomalous, draws=draws)
+    return request.certify(normal, anomalous, score_type=score_type)
+
+
+def in_memory(
+    scores: Sequence[Floats], names: Sequence[str], ranks: Callable[[Any], Iterable[Rank]]
+) -> list[RankedInMemory]:
+    """Return checked scores that are asked for their ranks."""
+    sizes = tuple(one.size for one in scores)
+    wanted = dict.fromkeys(range(len(scores)), 1) | {0: sizes[0]}
+    if max(sizes) > SMALL:
+        # the first ranks that are asked for are bracketed in the pass that is made anyway
+        wanted |= {rank.labels[0]: rank.k for rank in islice(ranks(sizes), len(scores))}
+    return together(
+        [partial(RankedInMemory, one, names[p], wanted[p]) for p, one in enumerate(scores)], min(sizes)
+    )
 
 
 def warned(certificate: T) -> T:

@@ -22,7 +22,7 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certificates.consistency import MOST_KINDS
-from pac_wrap.method.certify import Asked, C, certify
+from pac_wrap.method.certify import C, Wanted, certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.block import Block
@@ -578,7 +578,7 @@ def certify_curve(
 
 def _of_files(
     files: str | PathLike[str] | Sequence[str | PathLike[str]],
-    request: Asked[C],
+    request: Wanted[C],
     anomaly_label: str | None,
     score: str,
     label: str,

@@ -56,8 +56,9 @@ class CurveRequest:
         yield from (Rank(0, sizes[0] - rank) for rank in normal)
         yield from (Rank(1, rank + 1) for rank in anomalous)
 
-    def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Curve:
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Curve:
         """Return the curve of two classes, wherever their scores live."""
+        normal, anomalous = ranked
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")
         low = CurveSide.of(0, normal, self.delta_fpr, self.top_fpr)
@@ -121,7 +122,7 @@ def certify_curve_scores(request: CurveRequest, normal: ArrayLike, anomalous: Ar
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
     classes = [partial(RankedInMemory, one, "scores", None) for one in (low, high)]
     normal_scores, anomalous_scores = together(classes, min(low.size, high.size))
-    return request.certify(normal_scores, anomalous_scores, type_of(*given))
+    return request.certify(normal_scores, anomalous_scores, score_type=type_of(*given))
 
 
 @overload

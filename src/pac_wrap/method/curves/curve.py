@@ -29,10 +29,13 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.consistency import digest_problems, version_problems
 from pac_wrap.method.certificates.provenance import Provenance, Traced
+from pac_wrap.method.clause import Clause
 from pac_wrap.method.curves.band import band_of
-from pac_wrap.method.request import clauses_of
-from pac_wrap.method.strategies.given import Given, outcome_at
-from pac_wrap.method.thresholds import LARGEST, Thresholds
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.given import Given
+from pac_wrap.method.strategies.interface import asked_of
+from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
 from pac_wrap.tails.bounds import Budget, budgets_at
 from pac_wrap.version import __version__
@@ -274,26 +277,29 @@ class Curve(Traced, SavedAsJSON):
         InputError
             If neither rate has a bound below 1 there.
         """
-        sides = self.normal, self.anomalous
         given = Given(threshold, self.normal.top, self.anomalous.top)
         fpr = self.normal.budget(self.fpr(given.threshold))
         fnr = self.anomalous.budget(self.fnr(given.threshold))
-        thresholds = Thresholds(
-            None if fpr is None else nextafter(self.normal.score_at(fpr.errors), inf),
-            None if fnr is None else self.anomalous.score_at(fnr.errors),
-        )
-        deltas = self.normal.delta, self.anomalous.delta
-        found = outcome_at(given.threshold, deltas, (fpr, fnr), thresholds)
-        if found.certified is None:
+        if fpr is None and fnr is None:
             raise InputError(
                 f"the threshold {given.threshold!r} bounds neither rate below 1; choose another, or negate"
                 " scores that are upside down"
             )
+        alarm = None if fpr is None else nextafter(self.normal.score_at(fpr.errors), inf)
+        clear = None if fnr is None else self.anomalous.score_at(fnr.errors)
+        max_fpr, max_fnr = (None if one is None else one.rate for one in (fpr, fnr))
+        asked = Guarantee(max_fpr, max_fnr, self.normal.delta, self.anomalous.delta)
+        tau = Rule(given.threshold, given.threshold)
         return Certificate(
-            guarantee=found.certified,
+            guarantee=asked,
             overlap=given,
-            clauses=clauses_of(found.certified, found, [(one.n, one.digest) for one in sides]),
-            rule=found.rule.before_rounding(self.score_type),
+            clauses=tuple(
+                Clause(one.of, one.promise, one.promise, side.n, side.digest, budget, edge)
+                for one, side, budget, edge in zip(
+                    asked_of(asked), (self.normal, self.anomalous), (fpr, fnr), (alarm, clear), strict=True
+                )
+            ),
+            rule=tau.before_rounding(self.score_type),
             score_type=self.score_type,
             provenance=self.provenance,
         )

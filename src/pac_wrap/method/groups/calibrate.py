@@ -23,7 +23,7 @@ from pac_wrap.base.arguments import (
 from pac_wrap.base.floats import ScoreType, from_order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certify import CHANGES, asked, signed
+from pac_wrap.method.certify import CHANGES, answered, signed
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted, shares_of
@@ -161,7 +161,7 @@ def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertifica
     columns, pool = permuted(part.columns, order), None
     if request.pool and (few := part.columns.vacuous).any():
         pooled = source.pooled(part.places[few])
-        pool = pooled.answer(CLASSES, partial(asked, each))
+        pool = pooled.answer(CLASSES, partial(answered, each))
     groups = tuple(source.groups[place] for place in order)
     made = request.certificate(columns, part.areas[order], groups, source.score_type, pool)
     return warned_of_groups(signed(source, made))
@@ -198,7 +198,7 @@ def _pooled(request: Request, parts: list[tuple[Scores, Scores]], score_type: Sc
     """Return the certificate of the points of several groups taken as one: eq. (55)."""
     normal, anomalous = (np.concatenate(scores) for scores in zip(*parts, strict=True))
     classes = RankedInMemory(normal, "normal", 1), RankedInMemory(anomalous, "anomalous", 1)
-    return request.certify(*classes, score_type)
+    return request.certify(*classes, score_type=score_type)
 
 
 def _warn_if_upside_down(areas: Numbers, n: Counts, groups: tuple[Group, ...]) -> None:

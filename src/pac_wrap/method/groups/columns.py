@@ -2,30 +2,27 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from math import inf, isnan
-from typing import Any, Final
+from math import copysign, inf, isnan
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.floats import ScoreType, shared_together
+from pac_wrap.base.floats import ScoreType, order_key, shared_together
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.method.request import Request, clauses_of
+from pac_wrap.method.request import Request, clause_of
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Outcome
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.strategies.interface import NO_COUNT as NO_COUNT
+from pac_wrap.method.strategies.interface import Found, asked_of, count_of, none_of
 from pac_wrap.ranks.kernels import as_digest
-from pac_wrap.tails.bounds import Budget, common_share, keeps_together, min_samples
+from pac_wrap.tails.bounds import common_share, keeps_together, min_samples
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Sums = NDArray[np.uint64]
-# what stands for None in a column of counts; in one of numbers NaN does
-NO_COUNT: Final = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,25 +80,28 @@ class Columns:
 
     def at(self, place: int, request: Request, score_type: ScoreType) -> Certificate:
         """Return the certificate of a group, as `calibrate` makes it."""
-        asked, points, budgets = request.guarantee, [], []
-        for label in (0, 1):
-            n, rate, delta = (column[label, place].item() for column in (self.n, self.rate, self.delta))
-            budgets.append(None if isnan(rate) else Budget.of(n, rate, delta))
-            points.append((n, as_digest(int(self.digest[label, place]))))
-        thresholds = Thresholds(*(_known(number) for number in self.thresholds[:, place]))
-        ceilings = [_known(number) for number in self.ceilings[:, place]]
-        deltas = [float(number) for number in self.deltas[:, place]]
-        room: dict[str, Any] = {"shift": asked.shift, "label_noise": asked.label_noise}
-        certified = None if isnan(deltas[0]) else Guarantee(*ceilings, *deltas, **room)
-        rule = Rule(*(float(number) for number in self.rule[:, place]))
-        separable = _counted(self.separable[place])
-        found = Outcome(budgets[0], budgets[1], thresholds, certified, rule)
-        beyond = _counted(self.crossing[0, place]), _counted(self.crossing[1, place])
+        certified, asked, clauses = not isnan(self.deltas[0, place]), request.guarantee, []
+        for label, one in enumerate(asked_of(asked)):
+            edge = self.thresholds[label, place].item()
+            edge = 0.0 if isnan(edge) else edge
+            found = Found(
+                self.rate[label, place].item(),
+                self.delta[label, place].item(),
+                self.budget[label, place].item(),
+                # the least threshold above a number next to zero is -0.0, and has a key of its own
+                order_key(edge) - (not edge and copysign(1.0, edge) < 0.0),
+                self.ceilings[label, place].item(),
+                self.deltas[label, place].item(),
+            )
+            points = self.n[label, place].item(), as_digest(self.digest[label, place].item())
+            beyond = none_of(self.crossing[label, place].item())
+            clauses.append(clause_of(one, found, points, beyond, certified=certified))
+        separable = none_of(self.separable[place].item())
         return Certificate(
             guarantee=asked,
             overlap=request.overlap,
-            clauses=clauses_of(asked, found, points, beyond),
-            rule=rule,
+            clauses=tuple(clauses),
+            rule=Rule(*self.rule[:, place].tolist()),
             score_type=score_type,
             separable=None if separable is None else bool(separable),
             assumptions=assumed(OF_DRAWS, **asked.rooms),
@@ -129,49 +129,6 @@ class Columns:
         return hash((self.size, int(self.digest.sum())))
 
 
-def columns_of(certificates: Iterable[tuple[Certificate, tuple[int, int]]]) -> Columns:
-    """Return certificates, each with the points of each class that its rule misjudges, as columns."""
-    rows = []
-    for one, errors in certificates:
-        sides = (one.fpr, one.fnr)
-        deltas = [one.guarantee.delta_fpr, one.guarantee.delta_fnr]
-        kept = [
-            delta if side.certified is None else side.certified.delta
-            for side, delta in zip(sides, deltas, strict=True)
-        ]
-        rows.append(
-            (
-                [side.n for side in sides],
-                [int(side.digest or "0", 16) for side in sides],
-                [_count(side.beyond) for side in sides],
-                errors,
-                [None if side.budget is None else side.budget.rate for side in sides],
-                [None if side.budget is None else side.budget.delta for side in sides],
-                [_count(side.errors) for side in sides],
-                [side.threshold for side in sides],
-                [one.rule.normal_below, one.rule.anomaly_from],
-                [side.ceiling for side in sides],
-                [None, None] if one.uncertified else kept,
-                [_count(one.separable)],
-            )
-        )
-    kinds = (
-        np.int64,
-        np.uint64,
-        np.int64,
-        np.int64,
-        *[np.float64] * 2,
-        np.int64,
-        *[np.float64] * 4,
-        np.int64,
-    )
-    made_of: list[Any] = [
-        np.array(part, dtype=kind).T for part, kind in zip(zip(*rows, strict=True), kinds, strict=True)
-    ]
-    names = [field.name for field in fields(Columns)]
-    return Columns(**dict(zip(names, (*made_of[:-1], made_of[-1][0]), strict=True)))
-
-
 def joined(parts: Iterable[Columns]) -> Columns:
     """Return the columns of several tables of groups as one."""
     listed = list(parts)
@@ -192,7 +149,7 @@ def budgets_of(promise: Promise | None, sizes: Counts) -> Counts:
         return np.full(sizes.size, NO_COUNT)
     different, places = np.unique(sizes, return_inverse=True)
     found = [promise.budget(n).errors for n in different.tolist()]
-    return np.array([_count(one) for one in found], dtype=np.int64)[places.reshape(-1)]
+    return np.array([count_of(one) for one in found], dtype=np.int64)[places.reshape(-1)]
 
 
 def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tuple[float, float]:
@@ -266,15 +223,3 @@ def _samples(asked: Guarantee, n: Counts, shares: tuple[float, ...], pool: bool)
         return n[0], n[1]
     normal, anomalous = (np.append(n[label, ~few], together[label]) for label in (0, 1))
     return normal, anomalous
-
-
-def _known(number: float) -> float | None:
-    return None if isnan(number) else float(number)
-
-
-def _counted(number: int) -> int | None:
-    return None if number == NO_COUNT else int(number)
-
-
-def _count(number: int | None) -> int:
-    return NO_COUNT if number is None else int(number)

@@ -1,67 +1,53 @@
 """Scores by kind in, a certificate out whose ceilings hold for every kind."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_array, as_scores, type_of
-from pac_wrap.base.floats import confidence_left, float_below
+from pac_wrap.base.floats import ScoreType, confidence_left, float_below
 from pac_wrap.base.text import listed, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Kinds, Overlap
 from pac_wrap.method.certificates.consistency import MOST_KINDS
-from pac_wrap.method.certify import CHANGES, asked, signed, warn_of_scores
-from pac_wrap.method.clause import Clause, asked_by, binding, warn_of_lacking
-from pac_wrap.method.promise import Guarantee, Population, as_guarantee, check_kind, refuse_room
-from pac_wrap.method.request import Request, as_strategy, certify_classes
+from pac_wrap.method.certify import CHANGES, answered, signed, warn_of_scores
+from pac_wrap.method.clause import warn_of_lacking
+from pac_wrap.method.promise import (
+    LABELS,
+    Guarantee,
+    Label,
+    Population,
+    as_guarantee,
+    check_kind,
+    refuse_room,
+)
+from pac_wrap.method.request import Request, as_strategy, certificate_of, in_memory
 from pac_wrap.method.source import Source
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.thresholds import LARGEST
+from pac_wrap.method.strategies.interface import Asked
+from pac_wrap.ranks.auc import warn_of_labels
+from pac_wrap.ranks.memory import Rank, Ranked, unchecked
 from pac_wrap.tails.bounds import Sharing, split_confidence
 
-Clauses = dict[str | None, Clause]
 # how many points each kind of a class has; None is a class without kinds
 Sizes = Mapping[str | None, int]
-# the certificate of a normal and an anomalous kind by themselves; None is the whole class
-Pair = Callable[[str | None, str | None, Request], Certificate]
-# a part of which nothing is promised is looked at with some ceiling, which is then forgotten
-_ANY: Final = 0.5
-
-
-class Wanted(NamedTuple):
-    """A part of a class, and what is asked of it."""
-
-    name: str | None
-    ceiling: float | None
-    delta: float
 
 
 @dataclass(frozen=True, slots=True)
 class KindRequest:
-    """What a calibration by kind is asked for, once the kinds are known.
+    """What a calibration by kind is asked for, once the kinds are known: of each, or of all as they come."""
 
-    >>> asked = Guarantee(max_fpr=0.05, max_fnr={"a": 0.02, "b": 0.1}, confidence=0.94)
-    >>> KindRequest.of(asked, Abstain(), {None: 500}, {"a": 300, "b": 300}).anomalous[0]
-    Wanted(name='a', ceiling=0.02, delta=0.026622711)
-    """
-
-    normal: tuple[Wanted, ...]
-    anomalous: tuple[Wanted, ...]
-    overlap: Abstain | Hold
+    asked: tuple[Asked, ...]
+    overlap: Overlap
+    guarantee: Guarantee
 
     @classmethod
-    def of(
-        cls,
-        guarantee: Guarantee,
-        overlap: object,
-        normal: Sizes,
-        anomalous: Sizes,
-    ) -> "KindRequest":
+    def of(cls, guarantee: Guarantee, overlap: object, normal: Sizes, anomalous: Sizes) -> "KindRequest":
         """Return what is asked of the kinds that each class has, so many points of each; None has no kind."""
         if not isinstance(overlap, Abstain | Hold) or (isinstance(overlap, Hold) and not overlap.always):
             word = quoted(getattr(overlap, "word", overlap))
@@ -81,105 +67,56 @@ class KindRequest:
             deltas = (float_below(confidence_left(guarantee.together)),) * 2
             if all(one.points for one in sharing):
                 deltas = split_confidence(guarantee.together, sharing[0], sharing[1])
-        low, high = (
-            tuple(Wanted(name, ceiling, delta) for name, ceiling in side.items())
-            for side, delta in zip(ceilings, deltas, strict=True)
+
+        # a class without kinds has a number, and not a mapping
+        low, high = (side[None] if side.keys() == {None} else side for side in ceilings)
+        wanted = Guarantee(low, high, *deltas)
+        promises = {one.of: one for one in wanted.promises}
+        populations = (
+            (Population(label, kind), delta)
+            for label, side, delta in zip(LABELS, ceilings, deltas, strict=True)
+            for kind in side
         )
-        return cls(low, high, overlap)
+        return cls(tuple(Asked(of, promises.get(of), delta) for of, delta in populations), overlap, wanted)
 
     @classmethod
     def again(
         cls, certificate: Certificate, normal: Iterable[str | None], anomalous: Iterable[str | None]
     ) -> "KindRequest":
         """Return what was asked for a certificate, of the kinds that are there now."""
+        was = certificate.guarantee
 
-        def wanted(clauses: list[Clause], delta: float, kinds: Iterable[str | None]) -> tuple[Wanted, ...]:
-            asked = {
-                one.of.kind: Wanted(one.of.kind, None if one.asked is None else one.asked.ceiling, delta)
-                for one in clauses
-            }
-            names = [*sorted(kind for kind in kinds if kind is not None), *([None] if None in asked else [])]
-            unknown = Wanted(None, None, delta)
+        def asked(label: Label, delta: float, kinds: Iterable[str | None]) -> Iterator[Asked]:
+            before = {one.of.kind: one.asked for one in certificate.of(label)}
+            names = [*sorted(kind for kind in kinds if kind is not None), *([None] if None in before else [])]
             # a class may have lost its kinds
-            return tuple(asked.get(name, unknown._replace(name=name)) for name in dict.fromkeys(names)) or (
-                unknown,
-            )
+            for kind in dict.fromkeys(names) or (None,):
+                yield Asked(Population(label, kind), before.get(kind), delta)
 
-        overlap, deltas = certificate.overlap, certificate.guarantee
-        assert isinstance(overlap, Abstain | Hold)  # nothing else makes one
-        return cls(
-            wanted(certificate.of("normal"), deltas.delta_fpr, normal),
-            wanted(certificate.of("anomalous"), deltas.delta_fnr, anomalous),
-            overlap,
-        )
+        sides = *asked("normal", was.delta_fpr, normal), *asked("anomalous", was.delta_fnr, anomalous)
+        return cls(sides, certificate.overlap, was)
 
-    def certify(self, pair: Pair) -> Certificate:
-        """Return the certificate, from those of pairs of kinds."""
-        sides = self.normal, self.anomalous
-        promised = [[one for one in side if one.ceiling is not None] for side in sides]
-        held = self.overlap if isinstance(self.overlap, Hold) and all(promised) else None
-        asked = replace(self.overlap) if isinstance(self.overlap, Abstain) else Abstain()
-        made: dict[tuple[str | None, str | None], Certificate] = {}
-        clauses: tuple[Clauses, Clauses] = ({}, {})
-        for place in range(max(map(len, sides))):
-            low, high = (side[min(place, len(side) - 1)] for side in sides)
-            found = pair(low.name, high.name, Request(_both(low, high), asked))
-            if low.ceiling is not None and high.ceiling is not None:
-                made[low.name, high.name] = found
-            clauses[0][low.name] = _of_kind(low, found.fpr)
-            clauses[1][high.name] = _of_kind(high, found.fnr)
-        if held is not None:
-            return self._held(held, pair, clauses)
-        low, high = (
-            _of(side, binding(list(own.values()), counted=False).of.kind)
-            for side, own in zip(sides, clauses, strict=True)
-        )
-        bound = made.get((low.name, high.name))
-        if bound is None:
-            fill = None if any(promised) else _ANY
-            bound = pair(low.name, high.name, Request(_both(low, high, fill=fill), asked))
-        return self._made(bound, clauses)
+    @property
+    def _strategy(self) -> Overlap:
+        """What decides: with promises of one class alone, nothing is held."""
+        promised = {one.of.label for one in self.asked if one.promise is not None}
+        return self.overlap if len(promised) == 2 or isinstance(self.overlap, Abstain) else Abstain()
 
-    def _held(self, held: Hold, pair: Pair, clauses: "tuple[Clauses, Clauses]") -> Certificate:
-        """Return the certificate of one threshold, from the held class; each other kind by its own count."""
-        mine, other = (1, 0) if held.rate == "fnr" else (0, 1)
-        sides = self.normal, self.anomalous
-        if held.rate == "fnr":  # as the strategy has it: a threshold at inf must be reached
-            for name, clause in clauses[1].items():
-                if clause.threshold is not None:
-                    clauses[1][name] = replace(clause, threshold=min(clause.threshold, LARGEST))
-        first = _of(sides[mine], binding(list(clauses[mine].values()), counted=False).of.kind)
-        bound: Certificate | None = None
-        worst = -1.0
-        for one in sides[other]:
-            if one.ceiling is None:
-                continue
-            low, high = (one, first) if mine else (first, one)
-            found = pair(low.name, high.name, Request(_both(low, high), held))
-            clause = found.fpr if mine else found.fnr
-            clauses[other][one.name] = _of_kind(one, clause)
-            rate = 2.0 if clause.ceiling is None else clause.ceiling
-            if bound is None or rate > worst:
-                bound, worst = found, rate
-        assert bound is not None  # a class that is not held has a promise
-        return self._made(bound, clauses)
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The places of populations that are compared, each of them once at least."""
+        low = [p for p, one in enumerate(self.asked) if one.normal]
+        high = [p for p, one in enumerate(self.asked) if not one.normal]
+        places = range(max(len(low), len(high)))
+        return [(low[min(place, len(low) - 1)], high[min(place, len(high) - 1)]) for place in places]
 
-    def _made(self, bound: Certificate, clauses: "tuple[Clauses, Clauses]") -> Certificate:
-        """Return the certificate of all kinds, with the rule and the counts of the two that bind."""
-        for side, found in zip(clauses, (bound.fpr, bound.fnr), strict=True):
-            for name, one in side.items():
-                if one.asked is not None and (one.n, one.digest, one.threshold) == (
-                    found.n,
-                    found.digest,
-                    found.threshold,
-                ):
-                    side[name] = replace(one, beyond=found.beyond)
-        whole = (*clauses[0].values(), *clauses[1].values())
-        return replace(
-            bound,
-            guarantee=asked_by(whole, (self.normal[0].delta, self.anomalous[0].delta)),
-            clauses=whole,
-        )
+    def ranks(self, sizes: Sequence[int]) -> Iterator[Rank]:
+        """Yield the ranks that may be asked for."""
+        yield from self._strategy.ranks(self.asked, sizes)
+
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
+        """Return the certificate of all kinds, wherever their scores live."""
+        return certificate_of(self.guarantee, self.asked, self._strategy, ranked, score_type)
 
 
 def calibrate_kinds(
@@ -191,9 +128,9 @@ def calibrate_kinds(
     """Return the certificate for scores by kind; `calibrate` calls it for mappings."""
     asked, strategy = asked_of_kinds(guarantee, overlap)
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
-    _refuse_empty(*scores)
     sizes = ({name: points.size for name, points in side.items()} for side in scores)
-    return KindRequest.of(asked, strategy, *sizes).certify(_pairs(*scores))
+    _refuse_empty(*scores)
+    return _certified(KindRequest.of(asked, strategy, *sizes), scores)
 
 
 def asked_of_kinds(
@@ -211,7 +148,41 @@ def recalibrate_kinds(
     """Return what a certificate's request makes of scores by kind."""
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
     _refuse_empty(*scores)
-    return KindRequest.again(certificate, *scores).certify(_pairs(*scores))
+    return _certified(KindRequest.again(certificate, *scores), scores)
+
+
+def _certified(request: KindRequest, scores: Sequence[dict[str | None, NDArray[Any]]]) -> Certificate:
+    """Return what a request gets from scores in memory."""
+
+    def of(one: Asked) -> NDArray[Any]:
+        side = scores[0 if one.normal else 1]
+        return side[one.of.kind] if one.of.kind in side else np.concatenate(list(side.values()))
+
+    given = [of(one) for one in request.asked]
+    names = [one.of.label for one in request.asked]
+    ranked = in_memory([*map(unchecked, given, names)], names, request.ranks)
+    for p, q in request.pairs:
+        if ranked[p].size and ranked[q].size:
+            warn_of_labels(ranked[p], ranked[q], draws=True)
+    return request.certify(*ranked, score_type=type_of(*given))
+
+
+def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> Certificate:
+    """Return what is asked of kinds, once it is known how many points of each there are."""
+    counted = source.populations()
+    names = [
+        {one.kind: count or 0 for one, count in counted.items() if one.label == label} for label in LABELS
+    ]
+    wanted = request(*(side or {None: 0} for side in names))
+    of = [one.of for one in wanted.asked]
+    made = source.answer(of, partial(answered, wanted))
+    for one in made.clauses:
+        counts = names[one.of.label == "anomalous"]
+        if one.n != counts.get(one.of.kind, sum(counts.values())):
+            raise InputError(CHANGES)
+    warn_of_scores(source, [(of[p], of[q]) for p, q in wanted.pairs])
+    warn_of_lacking(made.clauses)
+    return signed(source, made)
 
 
 def _refuse_empty(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> None:
@@ -220,16 +191,6 @@ def _refuse_empty(low: dict[str | None, NDArray[Any]], high: dict[str | None, ND
     if all(none):
         names = ("" if one[0] is None else f" {quoted(one[0])}" for one in none)
         raise InputError("normal{} and anomalous{} are both empty; pass scores of one of them".format(*names))
-
-
-def _pairs(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> Pair:
-    if type_of(*low.values(), *high.values()) == "float64":  # of one type, which every pair then has
-        low, high = ({name: as_scores(one) for name, one in side.items()} for side in (low, high))
-
-    def pair(one: str | None, other: str | None, wanted: Request) -> Certificate:
-        return certify_classes(wanted, _whole(low, one), _whole(high, other))
-
-    return pair
 
 
 def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[Any]]:
@@ -244,13 +205,7 @@ def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[A
     return found
 
 
-def _whole(side: dict[str | None, NDArray[Any]], kind: str | None) -> NDArray[Any]:
-    return side[kind] if kind in side else np.concatenate(list(side.values()))
-
-
-def _ceilings(
-    guarantee: Guarantee, label: Literal["normal", "anomalous"], sizes: Sizes
-) -> dict[str | None, float | None]:
+def _ceilings(guarantee: Guarantee, label: Label, sizes: Sizes) -> dict[str | None, float | None]:
     """Return the ceiling of every part of a class, all of it last."""
     option = "max_fpr" if label == "normal" else "max_fnr"
     whole = guarantee.max_fpr if label == "normal" else guarantee.max_fnr
@@ -288,49 +243,3 @@ def _sharing(ceilings: Mapping[str | None, float | None], sizes: Sizes, counted:
     promised = {name: rate for name, rate in ceilings.items() if rate is not None}
     points = tuple(sizes[name] if name in sizes else sum(sizes.values()) for name in promised)
     return Sharing(points, tuple(promised.values()), counted, None in promised and len(promised) > 1)
-
-
-def _of(side: tuple[Wanted, ...], name: str | None) -> Wanted:
-    """Return what is asked of a part; of a whole class without a ceiling, nothing."""
-    return next((one for one in side if one.name == name), Wanted(None, None, side[0].delta))
-
-
-def _both(low: Wanted, high: Wanted, fill: float | None = _ANY) -> Guarantee:
-    max_fpr, max_fnr = (fill if one.ceiling is None else one.ceiling for one in (low, high))
-    return Guarantee(max_fpr, max_fnr, low.delta, high.delta)
-
-
-def _of_kind(wanted: Wanted, found: Clause) -> Clause:
-    """Return the clause of a pair's certificate as that of a kind."""
-    of = replace(found.of, kind=wanted.name)
-    if wanted.ceiling is None:
-        return Clause(of, None, None, found.n, found.digest)
-    asked, certified = (
-        None if one is None else replace(one, of=of) for one in (found.asked, found.certified)
-    )
-    return replace(found, of=of, asked=asked, certified=certified, beyond=None)
-
-
-def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> Certificate:
-    """Return what is asked of kinds, once it is known how many points of each there are."""
-    counted = source.populations()
-    names = [
-        {one.kind: count or 0 for one, count in counted.items() if one.label == label}
-        for label in ("normal", "anomalous")
-    ]
-    wanted_of = request(*(side or {None: 0} for side in names))
-    pairs: dict[tuple[Population, Population], None] = {}
-
-    def pair(normal: str | None, anomalous: str | None, wanted: Request) -> Certificate:
-        of = Population("normal", normal), Population("anomalous", anomalous)
-        pairs[of] = None
-        return source.answer(of, partial(asked, wanted))
-
-    made = wanted_of.certify(pair)
-    for one in made.clauses:
-        counts = names[one.of.label == "anomalous"]
-        if one.n != counts.get(one.of.kind, sum(counts.values())):
-            raise InputError(CHANGES)
-    warn_of_scores(source, pairs)
-    warn_of_lacking(made.clauses)
-    return signed(source, made)

@@ -153,7 +153,7 @@ class LabelUntil:
         if not low.size and not high.size:
             return None
         classes = RankedInMemory(low, "normal", 1), RankedInMemory(high, "anomalous", 1)
-        return self._request.certify(*classes, self._state.score_type or "float64")
+        return self._request.certify(*classes, score_type=self._state.score_type or "float64")
 
     def add(self, scores: ArrayLike, labels: ArrayLike) -> int:
         """Take more points in the order in which they were labelled; what is refused leaves all as it was.

@@ -259,6 +259,11 @@ def none_of(errors: int) -> int | None:
     return None if errors == NO_COUNT else errors
 
 
+def known(number: float) -> float | None:
+    """Return a number of the only group that may be missing."""
+    return None if number != number else number
+
+
 def key_of(one: Asked, ranks: Ranks, p: int, errors: Count) -> Key:
     """Return the key of the threshold that a budget leads to: eqs. (7) and (9)."""
     few = errors < 0
