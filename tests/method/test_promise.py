@@ -136,10 +136,8 @@ def test_a_side_without_a_ceiling_is_no_promise() -> None:
     ("population", "text"),
     [
         (Population("anomalous", kind="worm"), "anomalous points of kind 'worm'"),
-        (Population("normal", group="site 3"), "normal points in 'site 3'"),
         (Population("anomalous", "worm", "site 3"), "anomalous points of kind 'worm' in 'site 3'"),
         # a name comes from a file: what would steer a terminal is shown, not done
-        (Population("normal", group="\x1b[31m"), "normal points in '\\x1b[31m'"),
     ],
 )
 def test_a_population_may_be_one_kind_or_one_group(population: Population, text: str) -> None:

@@ -13,6 +13,8 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise, Shift
 from pac_wrap.tails.bounds import LEAST_CEILING, Budget, find_budget
 
+Label = Literal["normal", "anomalous"]
+LABELS: Final[tuple[Label, Label]] = ("normal", "anomalous")
 # a ceiling for each kind; None is all kinds as they come
 Ceilings = Mapping[str, float | None] | Mapping[str | None, float | None]
 
@@ -20,7 +22,7 @@ Ceilings = Mapping[str, float | None] | Mapping[str | None, float | None]
 class KindCeiling(NamedTuple):
     """A kind of points of a class, and its ceiling; None: nothing is promised of that kind by itself."""
 
-    label: Literal["normal", "anomalous"]
+    label: Label
     kind: str
     ceiling: float | None
 
@@ -32,9 +34,7 @@ def whole_of(ceilings: float | Ceilings | None) -> float | None:
     return next((ceiling for kind, ceiling in ceilings.items() if kind is None), None)
 
 
-def kinds_of(
-    label: Literal["normal", "anomalous"], ceilings: float | Ceilings | None
-) -> Iterator[KindCeiling]:
+def kinds_of(label: Label, ceilings: float | Ceilings | None) -> Iterator[KindCeiling]:
     """Yield the kinds that a mapping names."""
     if not isinstance(ceilings, Mapping):
         return
@@ -58,41 +58,17 @@ def check_kind(kind: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The points that a promise is about: those of one class, perhaps of one kind or in one group.
-
-    Parameters
-    ----------
-    label : "normal", "anomalous" or "class"
-    kind, group : str, optional
-        None is all kinds, or all groups.
-
-    Examples
-    --------
-    >>> print(Population("normal"))
-    normal points
-    """
+    """The points that a promise is about: those of one class, perhaps of one kind."""
 
     label: Literal["normal", "anomalous", "class"]
     kind: str | None = None
-    group: str | None = None
 
     def __str__(self) -> str:
-        named = (
-            f" of kind {quoted(self.kind)}" if self.kind else "",
-            f" in {quoted(self.group)}" if self.group else "",
-        )
-        return f"{self.label} points{''.join(named)}"
+        return f"{self.label} points" + (f" of kind {quoted(self.kind)}" if self.kind else "")
 
 
 class Error(StrEnum):
-    """What counts as an error in a population; an abstention never does.
-
-    Examples
-    --------
-    >>> from pac_wrap import Guarantee
-    >>> [promise.error.value for promise in Guarantee(max_fpr=0.01, max_fnr=0.1).promises]
-    ['false alarm', 'miss']
-    """
+    """What counts as an error in a population; an abstention never does."""
 
     FALSE_ALARM = "false alarm"
     MISS = "miss"
@@ -100,31 +76,7 @@ class Error(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One promise: the rate of one error in one population is at most its ceiling, but for a chance of delta.
-
-    Parameters
-    ----------
-    of : Population
-        Whom the promise is about.
-    error : Error
-        What counts as an error there.
-    ceiling : float
-        What the error rate on future data is promised not to exceed.
-    delta : float
-        The chance, over draws of the calibration points, that the ceiling does not hold.
-    shift : TotalVariation, DensityRatio, KL or ChiSquared, optional
-        How far future points may shift; the ceiling holds after every such shift.
-    label_noise : LabelNoise, optional
-        How many labels of the calibration points may be wrong.
-
-    Examples
-    --------
-    >>> promise = Promise(Population("normal"), Error.FALSE_ALARM, 0.05, 0.05)
-    >>> print(promise)
-    FPR <= 0.05 (confidence 0.95)
-    >>> promise.budget(2000).errors
-    83
-    """
+    """One promise: the rate of one error in one population is at most its ceiling, but for a chance of delta."""
 
     of: Population
     error: Error
@@ -228,8 +180,6 @@ def _at_calibration(ceiling: float, shift: Shift | None, noise: LabelNoise | Non
 
 
 T = TypeVar("T")
-Label = Literal["normal", "anomalous"]
-LABELS: Final[tuple[Label, Label]] = ("normal", "anomalous")
 _USUAL_DELTA: Final = 0.05
 
 
@@ -432,11 +382,7 @@ class Guarantee:
 
 @lru_cache(maxsize=256)
 def with_deltas(asked: Guarantee, delta_fpr: float, delta_fnr: float) -> Guarantee:
-    """Return the same ceilings with other deltas, which no count changes.
-
-    >>> with_deltas(Guarantee(confidence=0.95), 0.01, 0.04).together is None
-    True
-    """
+    """Return the same ceilings with other deltas, which no count changes."""
     return replace(asked, delta_fpr=delta_fpr, delta_fnr=delta_fnr)
 
 

@@ -1,5 +1,6 @@
 """The certificate: what was asked, found and assumed, the rule it carries, and its JSON file."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from math import inf, nextafter
@@ -20,13 +21,12 @@ from pac_wrap.base.floats import (
     straddled,
 )
 from pac_wrap.errors import CertificateError, InputError
-from pac_wrap.method.alarms.precision import AlarmBounds
+from pac_wrap.method.alarms.precision import AlarmBounds, Prevalence
 from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.certificates.lineage import Lineage
 from pac_wrap.method.certificates.provenance import Provenance, Traced
-from pac_wrap.method.certificates.shown import Shown
 from pac_wrap.method.clause import Clause, Written, asked_by, binding, confidence_of_kinds, points_of
-from pac_wrap.method.metrics import Measured, Tally, measured_kinds, tally
+from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, tally
 from pac_wrap.method.promise import LABELS, Guarantee, Label, Population, Promise, check_kind
 from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting, Weights
@@ -44,6 +44,8 @@ from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from pac_wrap.method.verify import Verification
 
 # every strategy that a certificate can have been made with
@@ -97,7 +99,7 @@ _KEPT: Final = tuple(one.name for one in fields(CertificateFile) if one.name != 
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
+class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     """A rule with the promises that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters
@@ -485,6 +487,102 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
     def checksum(self) -> str:
         """A digest of all it says, whatever is known of its provenance: what monitors and successors name."""
         return checksum_of(self.bare.to_json())
+
+    @property
+    def diagnosis(self) -> tuple[str, ...]:
+        """Sentences that say why the thresholds lie as they do, and which labels are missing."""
+        from pac_wrap.report.sentences import diagnosis_of
+
+        return diagnosis_of(self)
+
+    @property
+    def shortfall(self) -> str | None:
+        """What was asked for and is not promised, and what it would take; None if all of it is promised."""
+        from pac_wrap.report.sentences import shortfall_of
+
+        return shortfall_of(self)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        normal: ArrayLike | Kinds | None = None,
+        anomalous: ArrayLike | Kinds | None = None,
+        *,
+        prevalence: Prevalence | None = None,
+        metrics: Metrics | None = None,
+        detector: str | None = None,
+    ) -> None:
+        """Write a report: one HTML page that can be passed on, Markdown, JSON or a picture, by its name.
+
+        Parameters
+        ----------
+        path : str or path
+            The file: .html, .md or .json; .svg or .png with the scores.
+        normal, anomalous : array-like of float, or mapping of kinds to such, optional
+            The calibration scores of each class, which a certificate does not keep. With them the page shows
+            both classes, and lets its reader choose another certified threshold.
+        prevalence : float or pair of floats, optional
+            The share of anomalies among future points; by default that of the calibration points.
+        metrics : Metrics, optional
+            Rates measured on points that were not used to calibrate; made by `evaluate`.
+        detector : str, optional
+            What the detector is called.
+
+        Raises
+        ------
+        InputError
+            If the scores are not those the certificate was made from, or the format is unknown.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> normal, anomalous = range(1000), range(900, 1900)
+        >>> calibrate(normal, anomalous).report("report.pdf", normal, anomalous)
+        Traceback (most recent call last):
+        ...
+        pac_wrap.errors.InputError: a report is written as .html, .md or .json, or drawn as .svg or .png, \
+got 'report.pdf'; print the HTML file to get a PDF
+        """
+        from pac_wrap.report.render import write
+
+        known: Any = {"metrics": metrics, "detector": detector, "prevalence": prevalence}
+        write(self, path, normal, anomalous, **known)
+
+    def plot(self, normal: ArrayLike, anomalous: ArrayLike, ax: "Axes | None" = None) -> "Axes":
+        """Draw the scores of both classes with the thresholds; needs matplotlib.
+
+        Parameters
+        ----------
+        normal, anomalous : array-like of float
+            Scores of labelled points of each class.
+        ax : Axes, optional
+            Where to draw; by default a new figure, which a notebook shows.
+
+        Returns
+        -------
+        Axes
+            What was drawn on.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> calibrate(range(1000), range(900, 1900)).plot(range(1000), range(900, 1900)).get_ylabel()
+        'share of class (%)'
+        """
+        from pac_wrap.report.figures.scores import plot_scores
+
+        return plot_scores(self, normal, anomalous, ax=ax)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from pac_wrap.report.render import notebook
+
+        return notebook(self)
+
+    def __str__(self) -> str:
+        from pac_wrap.report.render import short
+
+        return short(self)
 
     def to_form(self) -> CertificateFile:
         """Return what stands in its file."""

@@ -59,17 +59,7 @@ class Lineage:
             raise InputError("an ancestor is a digest of 64 hexadecimal digits")
 
     def delta(self, first: float) -> float:
-        """Return the delta of this certificate, never more than its share.
-
-        Parameters
-        ----------
-        first : float
-            The delta of the first one.
-
-        Returns
-        -------
-        float
-        """
+        """Return the delta of this certificate, never more than its share."""
         if not self.ledger:
             return first
         # the first has half of all, so that all together have twice its delta
@@ -78,19 +68,7 @@ class Lineage:
         return nearest if Fraction(nearest) <= share else nextafter(nearest, 0.0)
 
     def problems(self, guarantee: Guarantee, overlap: Strategy) -> Iterator[str]:
-        """Yield what of a guarantee and a strategy this place does not allow.
-
-        Parameters
-        ----------
-        guarantee : Guarantee
-            What was asked for.
-        overlap : Strategy
-            What is done where the classes overlap.
-
-        Returns
-        -------
-        iterator of str
-        """
+        """Yield what of a guarantee and a strategy this place does not allow."""
         if not (overlap.keeps_delta if self.ledger else overlap.proved):
             yield f"the delta of {overlap} is not its share in the lineage"
         if guarantee.max_fpr is not None and guarantee.delta_fpr != self.delta(self.delta_fpr):

@@ -130,32 +130,7 @@ class Traced:
     provenance: Provenance | None
 
     def with_provenance(self, **facts: Any) -> Self:
-        """Return the same with more known of where it comes from.
-
-        Parameters
-        ----------
-        **facts
-            The fields of `Provenance` that are to be set; others stay as they are.
-
-        Returns
-        -------
-        Certificate or Curve
-            What promises the same.
-
-        Raises
-        ------
-        InputError
-            If a fact is none of those, or not possible.
-
-        Examples
-        --------
-        >>> from pac_wrap import calibrate
-        >>> certificate = calibrate([0.1, 0.2], [0.9]).with_provenance(score="forest")
-        >>> certificate.provenance.score
-        'forest'
-        >>> certificate == certificate.bare
-        True
-        """
+        """Return the same with more known of where it comes from."""
         known = [one.name for one in fields(Provenance)]
         for name in facts:
             if name not in known:
@@ -175,15 +150,6 @@ class Doubt:
     They may be if their column has another name, or if half of them lie outside the calibration scores, as
     they also do where only alarms were labelled.
     Each is warned of once, the second when a thousand scores were seen, or all.
-
-    >>> doubt = Doubt(Provenance(lowest=0.0, highest=1.0), "score")
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     doubt.see(np.arange(100.0))
-    ...     doubt.end()
-    >>> print(caught[0].message)
-    98 of the first 100 scores lie outside those of the calibration, 0 to 1; are they the same detector's, \
-and were points labelled whatever their scores?
     """
 
     def __init__(self, provenance: Provenance | None, score: str) -> None:
@@ -225,22 +191,14 @@ and were points labelled whatever their scores?
 
 
 def now() -> str:
-    """Return the time as a provenance has it, or that of SOURCE_DATE_EPOCH, for files that can be made again.
-
-    >>> len(now())
-    20
-    """
+    """Return the time as a provenance has it, or that of SOURCE_DATE_EPOCH, for files that can be made again."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     known = re.fullmatch("[0-9]{1,11}", fixed) is not None
     return (datetime.fromtimestamp(int(fixed), UTC) if known else datetime.now(UTC)).strftime(_DATE)
 
 
 def harmless(text: str, name: str = "score") -> str:
-    """Return a text as a provenance has it: printable, not too long, and with few brackets.
-
-    >>> harmless("a\\x1b[31m"), len(harmless("a" * 500))
-    ('a\\\\x1b[31m', 200)
-    """
+    """Return a text as a provenance has it: printable, not too long, and with few brackets."""
     if not isinstance(text, str):
         raise InputError(f"{name} must be a text, got {quoted(text)}")
     for sign in "[{":

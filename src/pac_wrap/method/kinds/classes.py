@@ -318,11 +318,7 @@ def class_columns(labels: ArrayLike, classes: tuple[str, ...]) -> NDArray[np.int
 
 
 def class_text(value: object) -> str:
-    """Return the name of a class as a certificate has it.
-
-    >>> [class_text(one) for one in (3, 3.0, "three", True, np.bool_(True), np.float32(3.0))]
-    ['3', '3', 'three', '1', '1', '3']
-    """
+    """Return the name of a class as a certificate has it."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
