@@ -136,7 +136,6 @@ def test_a_side_without_a_ceiling_is_no_promise() -> None:
     ("population", "text"),
     [
         (Population("anomalous", kind="worm"), "anomalous points of kind 'worm'"),
-        (Population("anomalous", "worm", "site 3"), "anomalous points of kind 'worm' in 'site 3'"),
         # a name comes from a file: what would steer a terminal is shown, not done
     ],
 )

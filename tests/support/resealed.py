@@ -214,9 +214,9 @@ def _at(node: Any, path: Path) -> Any:
 
 
 def _put(node: Any, path: Path, value: Any) -> None:
-    above: Any = _at(node, path[:-1])
-    if isinstance(above, dict if isinstance(path[-1], str) else list):
-        above[path[-1]] = value
+    above, last = _at(node, path[:-1]), path[-1]
+    if isinstance(above, dict) or (isinstance(above, list) and isinstance(last, int)):
+        above[last] = value  # type: ignore[index]  # a list has places, and an object names
 
 
 def _other(rng: random.Random, value: Any, content: Content) -> Any:

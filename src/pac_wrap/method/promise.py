@@ -76,7 +76,7 @@ class Error(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One promise: the rate of one error in one population is at most its ceiling, but for a chance of delta."""
+    """One promise: one error in one population is at most as frequent as its ceiling, but for a chance."""
 
     of: Population
     error: Error

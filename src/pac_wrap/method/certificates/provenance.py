@@ -191,7 +191,7 @@ class Doubt:
 
 
 def now() -> str:
-    """Return the time as a provenance has it, or that of SOURCE_DATE_EPOCH, for files that can be made again."""
+    """Return the time as a provenance has it; that of SOURCE_DATE_EPOCH, so that files can be made again."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     known = re.fullmatch("[0-9]{1,11}", fixed) is not None
     return (datetime.fromtimestamp(int(fixed), UTC) if known else datetime.now(UTC)).strftime(_DATE)
