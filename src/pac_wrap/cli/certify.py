@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import FAILED, Engine, Reading, Steps, Writing, keep_apart
+from pac_wrap.cli.options import FAILED, Engine, Reading, Steps, keep_apart
 from pac_wrap.cli.process import in_options, progress_bar, say
 from pac_wrap.errors import InputError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pac_wrap.method.request import Request
     from pac_wrap.method.robust.weights import Draws
-    from pac_wrap.report.account import Account, Fact
+    from pac_wrap.report.account import Fact
     from pac_wrap.series.points import Several
     from pac_wrap.series.splits import SeriesSplit
     from pac_wrap.tables.table import Table
@@ -148,8 +148,18 @@ def calibrate(
         bar = ("reading", None) if kind or group else ("calibrating", 4)
         certificate, drawn = certified(reading, request, *bar, draws=report is not None, survived=survived)
     certificate = dated(certificate, tables)
-    known = drawn, shares, facts
-    _write_certified(certificate, reading, known, Writing(output, report, form, quiet))
+    done = _written(certificate, reading, output, report, drawn, prevalence=shares, in_time=facts)
+    if done and not quiet:
+        say(done)
+    if form == "json":
+        typer.echo(certificate.to_json(), nl=False)
+    else:
+        # whoever made a certificate knows where it comes from
+        typer.echo(str(getattr(certificate, "bare", certificate)))
+        for fact in facts:
+            typer.echo(f"{fact.name:<10} {fact.text}")
+    if certificate.empty or getattr(certificate, "overstated", False):
+        raise typer.Exit(FAILED)
 
 
 def _check_weighted(weight: str | None, bound: float | None, engine: str, others: list[str]) -> None:
@@ -276,57 +286,29 @@ def dated(made: Any, tables: list[str]) -> Any:
     return made.with_provenance(tables=tuple(tables), date=now())
 
 
-def _account(certificate: Any, reading: Reading, drawn: Any, *known: Any) -> "Account":
-    """Return what there is to say of a certificate and the scores that its report draws."""
-    from pac_wrap.base.arguments import as_scores
+def _written(
+    certificate: Any, reading: Reading, output: Path | None, report: Path | None, drawn: Any, **known: Any
+) -> str:
+    """Write a certificate, and a report with the scores that it draws; return what was done."""
     from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import rendered
     from pac_wrap.report.sentences import Origin
 
-    if reading.group is not None:
-        return account_of(certificate, drawn)
-    if reading.kind is not None:
-        return account_of(certificate, *drawn)
-    source = Origin(tuple(reading.tables), reading.score, reading.label or "")
-    prevalence, in_time = known
-    return account_of(
-        certificate, *map(as_scores, drawn), source=source, prevalence=prevalence, in_time=in_time
-    )
-
-
-def _write_certified(
-    certificate: Any, reading: Reading, known: tuple[Any, Any, "tuple[Fact, ...]"], writing: Writing
-) -> None:
-    """Write a certificate and its report, say so, and show it; the command ends with 1 if it lacks a rate."""
-    from pac_wrap.report.render import rendered
-
     contents: dict[Path, str | bytes] = {}
-    if writing.output is not None:
-        contents[writing.output] = certificate.to_json()
-    if writing.report is not None:
-        contents[writing.report] = rendered(_account(certificate, reading, *known), writing.report)
+    if output is not None:
+        contents[output] = certificate.to_json()
+    if report is not None and reading.group is not None:
+        contents[report] = rendered(account_of(certificate, drawn), report)
+    elif report is not None:
+        source = Origin(tuple(reading.tables), reading.score, reading.label or "")
+        contents[report] = rendered(account_of(certificate, *drawn, source=source, **known), report)
     write_all(contents)
-    if contents and not writing.quiet:
-        normal, anomalous, more = _sizes(certificate)
-        rows = f"{normal + anomalous:,} rows: {normal:,} normal, {anomalous:,} anomalous{more}"
-        say(f"{rows} -> {', '.join(map(str, contents))}")
-    if writing.form == "json":
-        typer.echo(certificate.to_json(), nl=False)
-    else:
-        # whoever made a certificate knows where it comes from
-        typer.echo(str(getattr(certificate, "bare", certificate)))
-        for fact in known[2]:
-            typer.echo(f"{fact.name:<10} {fact.text}")
-    if certificate.empty or getattr(certificate, "overstated", False):
-        raise typer.Exit(FAILED)
-
-
-def _sizes(certificate: Any) -> tuple[int, int, str]:
-    """Return how many points of each class calibrated, and how many groups."""
-    by = options.division_of(certificate)
-    if by == "group":
-        normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
-        return normal, anomalous, f", {len(certificate.groups):,} groups"
-    return *certificate.sizes, ""
+    if not contents:
+        return ""
+    normal, anomalous = certificate.columns.n.sum(axis=1).tolist() if reading.group else certificate.sizes
+    more = "" if reading.group is None else f", {len(certificate.groups):,} groups"
+    rows = f"{normal + anomalous:,} rows: {normal:,} normal, {anomalous:,} anomalous{more}"
+    return f"{rows} -> {', '.join(map(str, contents))}"
 
 
 def write_all(contents: Mapping[Path, str | bytes]) -> None:

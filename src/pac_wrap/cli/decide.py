@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copyfileobj
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Literal, cast
 
 import typer
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.files.text_format import ByteReader
     from pac_wrap.tables.sql import Dialect
-    from pac_wrap.tables.table import Table
 
 Format = Literal["jsonl", "csv", "parquet"]
 OnMissing = Literal["abstain", "stop"]  # as in base.arguments, which loads numpy
@@ -132,9 +132,8 @@ def decide(
 
 
 def _deciding(path: Path, group: str | None) -> "Certificate | GroupCertificate":
-    """Return the certificate whose rule decides; of a certificate of kinds, that of those that bind."""
+    """Return the certificate whose rule decides."""
     loaded = options.load_any(path, but=("classes", "curve"))
-    loaded = getattr(loaded, "binding", loaded)
     options.check_division(loaded, group=group)
     return cast("Certificate | GroupCertificate", loaded)
 
@@ -160,7 +159,7 @@ def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
 def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     """Write the whole table with its verdicts, or nothing at all."""
     from pac_wrap.base.files import scratch_file, whole_file
-    from pac_wrap.tables.decide import output_options
+    from pac_wrap.tables.decide import decide_groups_table, decide_table, output_options
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.table import open_found
 
@@ -185,21 +184,19 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
                     progress=progress,
                 ) as table:
                     job.doubt.see(table.first_scores(job.score))
-                    counted = _decide_opened(job, table, target, how)
+                    one: Any = job.certificate
+                    if job.group is not None:
+                        columns = job.score, job.group
+                        counted = decide_groups_table(table, one, columns, target, how, job.on_missing)
+                    else:
+                        counted = decide_table(table, one, job.score, target, how, job.on_missing)
             if output is None:
-                _copy_to(standard_output(), target)
+                with target.open("rb") as file:
+                    copyfileobj(file, standard_output(), 1 << 20)
+                standard_output().flush()
     if job.form is None and not named and found.reader not in _SAME_FORMAT:
         job.tell("written as CSV, since the table's own format is no text; --format or -o says otherwise")
     job.tell_done(counted)
-
-
-def _decide_opened(job: _Job, table: "Table", target: Path, how: str) -> "Counted":
-    from pac_wrap.tables.decide import decide_groups_table, decide_table
-
-    certificate: Any = job.certificate
-    if job.group is not None:
-        return decide_groups_table(table, certificate, (job.score, job.group), target, how, job.on_missing)
-    return decide_table(table, certificate, job.score, target, how, job.on_missing)
 
 
 def _format(job: _Job, found: "FoundFiles") -> Format:
@@ -207,13 +204,6 @@ def _format(job: _Job, found: "FoundFiles") -> Format:
     if job.form == "parquet" and job.output is None and standard_output().isatty():
         raise InputError("Parquet is not for a terminal; name a file with -o, or leave --format out")
     return job.form or _SAME_FORMAT.get(found.reader, "csv")
-
-
-def _copy_to(out: BinaryIO, finished: Path) -> None:
-    with finished.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            out.write(chunk)
-    out.flush()
 
 
 def _has_no_ending(output: Path) -> bool:
@@ -267,16 +257,11 @@ def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None
     """Return how many rows CSV files have, if counting them is quick; what is wrong is said later."""
     from pac_wrap.tables.files.csv_files import survey
 
-    total = 0
-    for file in files:
-        try:
-            rows = survey(file, wanted, delimiter).rows
-        except InputError:
-            return None
-        if rows is None:
-            return None
-        total += rows
-    return total
+    try:
+        counts = [survey(file, wanted, delimiter).rows for file in files]
+    except InputError:
+        return None
+    return None if None in counts else sum(filter(None, counts))
 
 
 def sql(
@@ -415,15 +400,12 @@ def _answers_in(answers: Path | None) -> str:
     """Return the answers so far; a file that is not there yet has none."""
     from pac_wrap.tables.files.text_format import standard_input
 
-    if answers is None:
-        return ""
+    content = b""
     if str(answers) == "-":
         content = standard_input().read(_MOST + 1)
-    elif answers.exists():
+    elif answers is not None and answers.exists():
         with answers.open("rb") as file:
             content = file.read(_MOST + 1)
-    else:
-        return ""
     if len(content) > _MOST:
         raise InputError(f"{answers} is larger than any answers, 16 MB; name the file that the answers go to")
     try:

@@ -1,14 +1,13 @@
 """The whole method once, on synthetic data: train, calibrate, check on fresh points, and show it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Final
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 from sklearn.ensemble import IsolationForest
 
@@ -20,8 +19,9 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
+from pac_wrap.report.account import Account, Section, Table
 from pac_wrap.report.numbers import ceiling, confidence, floored
-from pac_wrap.report.render import BLOCKS
+from pac_wrap.report.render import BLOCKS, terminal
 
 _BINS: Final = 64
 _FULL: Final = len(BLOCKS) - 1
@@ -142,34 +142,22 @@ def _histogram(normal: Scores, anomalous: Scores, rule: Rule) -> RenderableType:
     return lines
 
 
-def _checked(demo: Demo) -> Table:
+def _checked(demo: Demo) -> RenderableType:
     fresh = demo.normal.size + demo.anomalous.size
-    title = f"measured on {fresh:,} fresh points, with exact 95 % intervals"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("", "max", "may abstain", "max", "one threshold"):
-        table.add_column(name, justify="left" if name == "" else "right")
-    columns = [
-        _measured(demo.abstaining, demo.abstaining_metrics),
-        _measured(demo.single, demo.single_metrics),
-    ]
-    rows = ("FPR", "FNR", "abstained", "normal below", "anomaly from")
-    for name, *pairs in zip(rows, *columns, strict=True):
-        table.add_row(name, *(cell for pair in pairs for cell in pair))
-    return table
+    both = (demo.abstaining, demo.abstaining_metrics), (demo.single, demo.single_metrics)
+    names = ("FPR", "FNR", "abstained", "normal below", "anomaly from")
+    rows = tuple(
+        (name, *one, *other) for name, one, other in zip(names, *starmap(_measured, both), strict=True)
+    )
+    heads, caption = ("", "max", "may abstain", "max", "one threshold"), f"measured on {fresh:,} fresh points"
+    table = Table(heads, rows, f"{caption}, with exact 95 % intervals")
+    return terminal(Account(sections=(Section(items=(table,)),)))
 
 
-def _measured(certificate: Certificate, metrics: Metrics) -> list[tuple[str, str]]:
-    """Return ceiling and measured rate of FPR, FNR and abstention, and the two thresholds."""
-    rule = certificate.rule
-    tops = ["none" if one.ceiling is None else rounded_up(one.ceiling) for one in certificate.clauses]
-    return [
-        (tops[0], str(metrics.fpr)),
-        (tops[1], str(metrics.fnr)),
-        ("", str(metrics.ambiguity)),
-        ("", _threshold(rule.normal_below)),
-        ("", _threshold(rule.anomaly_from)),
-    ]
-
-
-def _threshold(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+def _measured(certificate: Certificate, metrics: Metrics) -> Iterator[tuple[str, str]]:
+    """Yield ceiling and measured rate of FPR, FNR and abstention, and the two thresholds."""
+    for clause, rate in zip(certificate.clauses, (metrics.fpr, metrics.fnr), strict=True):
+        yield "none" if clause.ceiling is None else rounded_up(clause.ceiling), str(rate)
+    yield "", str(metrics.ambiguity)
+    for threshold in (certificate.rule.normal_below, certificate.rule.anomaly_from):
+        yield "", f"{threshold:.4f}"

@@ -1,7 +1,7 @@
 """pac-wrap monitor and recalibrate: whether a certificate still keeps its promises, and starting again."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -26,56 +26,43 @@ _PATIENCE = 1.0
 
 
 @dataclass(frozen=True)
-class _Files:
-    """Where the state is kept, and what is written of it, in which form."""
-
-    state: Path
-    output: Path | None
-    form: Format
-    report: Path | None
-
-    def save(self, monitor: "Monitor") -> None:
-        """Write the state, and what is to be read of it."""
-        from pac_wrap.base.files import write_whole
-        from pac_wrap.report.render import write
-
-        monitor.save(self.state)
-        if self.output is not None:
-            write_whole(self.output, self.text(monitor))
-        if self.report is not None:
-            write(monitor, self.report)
-
-    def text(self, monitor: "Monitor") -> str:
-        """Return what is shown of the monitor."""
-        from pac_wrap.report.account import account_of
-        from pac_wrap.report.monitor import monitor_metrics
-        from pac_wrap.report.render import as_json
-
-        forms: dict[Format, Callable[[Monitor], str]] = {
-            "text": lambda monitor: f"{monitor}\n",
-            "json": lambda one: as_json(account_of(one)),
-            "prometheus": monitor_metrics,
-        }
-        return forms[self.form](monitor)
-
-
-@dataclass(frozen=True)
 class _Job:
-    """What is watched, how rows are read, and what is written."""
+    """What is watched, how rows are read, where the state is kept, and what is written of it."""
 
     monitor: "Monitor"
     columns: "Columns"
     delimiter: str | None
     name: str | None
     late: bool
-    files: _Files
+    state: Path
+    output: Path | None
+    form: Format
+    report: Path | None
+
+    @property
+    def text(self) -> str:
+        """What is shown of the monitor."""
+        from pac_wrap.report.account import account_of
+        from pac_wrap.report.monitor import monitor_metrics
+        from pac_wrap.report.render import as_json
+
+        if self.form == "prometheus":
+            return monitor_metrics(self.monitor)
+        return as_json(account_of(self.monitor)) if self.form == "json" else f"{self.monitor}\n"
+
+    def save(self) -> None:
+        """Write the state, and what is to be read of it."""
+        from pac_wrap.base.files import write_whole
+        from pac_wrap.report.render import write
+
+        self.monitor.save(self.state)
+        if self.output is not None:
+            write_whole(self.output, self.text)
+        if self.report is not None:
+            write(self.monitor, self.report)
 
     def feed(self, parts: "Iterator[Rows]") -> Iterator[None]:
-        """Feed all rows, and say an alarm as soon as it comes.
-
-        They are one batch, part by part as they come. With a column of batches, each batch counts together,
-        once another one begins or all rows have come.
-        """
+        """Feed all rows, and say an alarm as soon as it comes; the rows of a named batch count together."""
         from pac_wrap.streams.monitor import whole_batches
 
         if self.columns.batch is not None:
@@ -83,10 +70,8 @@ class _Job:
                 self._take(rows, name, together=True)
                 yield
             return
-        more = False
-        for rows in parts:
-            self._take(rows, self.name, more=more)
-            more = True
+        for number, rows in enumerate(parts):  # without names they are one batch, part by part
+            self._take(rows, self.name, more=number > 0)
             yield
 
     def _take(self, rows: "Rows", name: str | None, **how: bool) -> None:
@@ -114,7 +99,7 @@ class _Job:
         def save() -> None:
             nonlocal saved, at
             if self.monitor.rows > saved:
-                self.files.save(self.monitor)
+                self.save()
                 saved, at = self.monitor.rows, time.monotonic()
 
         patient = WhileQuiet(reader, _PATIENCE, save)
@@ -123,10 +108,9 @@ class _Job:
                 if time.monotonic() - at > _PATIENCE:
                     save()
         except InputError as error:
-            counted = self.monitor.rows - before
-            if not counted:
-                raise
-            raise InputError(f"{error}; rows watched before it: {counted:,}") from error
+            if counted := self.monitor.rows - before:
+                raise InputError(f"{error}; rows watched before it: {counted:,}") from error
+            raise
         finally:
             save()
 
@@ -152,7 +136,7 @@ class _Job:
                 refuse_narrower(table.score_type(score), one, score)
             for _ in self.feed(rows_of_table(table, self.columns)):
                 pass
-        self.files.save(self.monitor)
+        self.save()
 
 
 def monitor(
@@ -238,8 +222,7 @@ def monitor(
     if batch is not None and name is not None:
         raise InputError("--batch names the batch of each row; leave --id out")
     columns = Columns(score, label, group, anomaly_label, batch)
-    files = _Files(state, output, form, report)
-    job = _Job(watched, columns, delimiter, name, late, files)
+    job = _Job(watched, columns, delimiter, name, late, state, output, form, report)
     with held(state):
         if state.exists():
             watched.load(state)
@@ -252,7 +235,7 @@ def monitor(
         else:
             job.watch_table(tables, start)
     if output is None:
-        typer.echo(files.text(watched), nl=False)
+        typer.echo(job.text, nl=False)
     if watched.alarm is not None or not watched.points:
         raise typer.Exit(FAILED)
 

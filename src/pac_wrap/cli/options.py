@@ -257,16 +257,6 @@ class Steps:
             raise InputError("--time goes with neither another --engine nor --kind; leave them out")
 
 
-@dataclass(frozen=True)
-class Writing:
-    """Where a certificate and its report are written, how it is shown, and whether that is said."""
-
-    output: Path | None = None
-    report: Path | None = None
-    form: str = "text"
-    quiet: bool = False
-
-
 def guarantee_of(
     max_fpr: str | list[str] | None,
     max_fnr: str | list[str] | None,
