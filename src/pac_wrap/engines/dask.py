@@ -35,10 +35,9 @@ from pac_wrap.engines.frames import (
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.block import Block
-from pac_wrap.method.groups.calibrate import NO_SCORES
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.part import Part
-from pac_wrap.method.groups.values import Coded, Lookup, coded, merged, text_of
+from pac_wrap.method.groups.values import NO_SCORES, Coded, Lookup, coded, merged, text_of
 from pac_wrap.method.promise import Population
 from pac_wrap.method.request import Request
 from pac_wrap.method.rule import SETS, Rule

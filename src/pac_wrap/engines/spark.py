@@ -37,10 +37,17 @@ from pac_wrap.engines.frames import (
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.consistency import MOST_KINDS
-from pac_wrap.method.groups.calibrate import NO_SCORES
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part, whole_groups
-from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of, texts_of, too_many
+from pac_wrap.method.groups.values import (
+    MOST_GROUPS,
+    NO_SCORES,
+    as_group,
+    merged,
+    text_of,
+    texts_of,
+    too_many,
+)
 from pac_wrap.method.request import Request
 from pac_wrap.method.source import CountedSource, Source
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some

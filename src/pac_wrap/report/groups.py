@@ -8,16 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores
+from pac_wrap.base.arguments import Scores, as_labelled
 from pac_wrap.base.floats import confidence_left, kept_together, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
-from pac_wrap.method.groups.calibrate import checked
 from pac_wrap.method.groups.certificate import GroupCertificate, Row, undecided
 from pac_wrap.method.groups.gaps import Gap
 from pac_wrap.method.groups.measure import GroupMeasured
-from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, shown
+from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, groups_beside, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule
@@ -235,7 +234,8 @@ def scores_by_group(
         return None
     if scores is None or labels is None or groups is None:
         raise InputError("pass the scores, labels and groups that calibrated, all three or none")
-    values, marks, found, _ = checked(scores, labels, groups, anomaly_label)
+    _, values, marks = as_labelled(scores, labels, anomaly_label)
+    found = groups_beside(scores, values.size, groups)
     count = len(certificate.groups)
     numbers = [certificate.lookup.place(group) for group in found.values]
     known = [NEVER if number is None else number for number in numbers]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.method.verify import Verification
 from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only
 from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
 from pac_wrap.report.sentences import made_facts, sides_of
@@ -31,6 +30,9 @@ from pac_wrap.series.points import Several
 from pac_wrap.series.splits import SeriesSplit
 from pac_wrap.tails.binomial import cdf
 from pac_wrap.tails.bounds import Budget, Rate, achievable_rate, min_samples
+
+if TYPE_CHECKING:
+    from pac_wrap.method.verify import Verification
 
 _PROVES_NOTHING: Final = (
     "This proves nothing: these are the very scores that the certificate was made from. Measure on labelled"
@@ -127,7 +129,7 @@ def account_of_measured(measured: Sequence[Measured]) -> Account:
     return Account(status=_measured(over), sections=(Section(items=(table,)), *only(exceeded=over)))
 
 
-def account_of_verification(found: Verification) -> Account:
+def account_of_verification(found: "Verification") -> Account:
     """Return whether a certificate is what its scores give, and where they differ."""
     status = Status("certified", "verified") if found else Status("broken", "not verified", 1)
     hidden = only(verified=bool(found), differences=found.differences, digested=found.digested)

@@ -14,8 +14,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.band import band_of, check_delta, check_top
 from pac_wrap.method.curves.curve import Curve, CurveSide
-from pac_wrap.method.groups.calibrate import checked
-from pac_wrap.method.groups.values import Group, GroupColumn
+from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside
 from pac_wrap.method.source import ChunkSource
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import together
@@ -202,7 +201,7 @@ def certify_curve_labelled(
         if together:
             raise InputError("together is for groups; give by too, or leave it out")
         return certify_curve_scores(asked, wide[~mask], wide[mask])
-    _, _, found, _ = checked(scores, labels, by, anomaly_label)
+    found = groups_beside(scores, values.size, by)
     if together:
         each = [shared_together(delta, len(found.values)) for delta in (asked.delta_fpr, asked.delta_fnr)]
         asked = replace(asked, delta_fpr=each[0], delta_fnr=each[1])

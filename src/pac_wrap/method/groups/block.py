@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_keys
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers
-from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.interface import (
     MINUS,
     NO_COUNT,
@@ -23,6 +22,9 @@ from pac_wrap.method.strategies.interface import (
 )
 from pac_wrap.ranks.kernels import hashes
 from pac_wrap.ranks.memory import Rank, RankedInMemory
+
+if TYPE_CHECKING:
+    from pac_wrap.method.request import Request
 
 _RADIX = 1 << 16
 # from so many rows per group on, each group is sorted by itself
@@ -176,7 +178,7 @@ def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None)
     return order
 
 
-def calibrated(request: Request, block: Block, score_type: ScoreType) -> Columns:
+def calibrated(request: "Request", block: Block, score_type: ScoreType) -> Columns:
     """Return what `calibrate` gives for each group of a block, as columns."""
     asked, overlap = asked_of(request.guarantee), request.overlap
     if overlap.on_arrays:

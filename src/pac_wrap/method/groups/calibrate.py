@@ -14,9 +14,7 @@ from scipy.special import xlogy
 from pac_wrap.base.arguments import (
     Scores,
     as_labelled,
-    check_aligned,
     check_choice,
-    check_same_length,
     frames_inside,
     type_of,
 )
@@ -29,7 +27,7 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted, shares_of
 from pac_wrap.method.groups.file import with_shares
 from pac_wrap.method.groups.part import Part
-from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, in_order, shown
+from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
 from pac_wrap.method.request import Request
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.source import CLASSES, Source
@@ -42,7 +40,6 @@ _MOST_CEILING: Final = 0.5
 # how often groups that are not upside down may be taken for it, and the points an AUC is taken on at most
 _LEVEL: Final = 0.01
 _POINTS: Final = 10_000
-NO_SCORES: Final = "scores are empty; pass at least one labelled score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +122,8 @@ def certify_labelled_groups(
     request: GroupRequest, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn
 ) -> GroupCertificate:
     """Return what a request gets from columns in memory."""
-    values, mask, found, kind = checked(scores, labels, groups, request.request.anomaly_label)
+    given, values, mask = as_labelled(scores, labels, request.request.anomaly_label)
+    found, kind = groups_beside(scores, values.size, groups), type_of(given)
     block = Block.of(values, mask, found.codes, len(found.values))
     return request.certify([block], block.n, found.values, kind)
 
@@ -172,19 +170,6 @@ def warned_of_groups(certificate: GroupCertificate) -> GroupCertificate:
     if texts := certificate.diagnosis:
         warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
     return certificate
-
-
-def checked(
-    scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, anomaly_label: object
-) -> tuple[Scores, NDArray[np.bool_], Coded, ScoreType]:
-    """Return scores, marks of anomalies, groups and the type of the scores, if they fit together."""
-    given, values, mask = as_labelled(scores, labels, anomaly_label)
-    check_aligned("scores", scores, "groups", groups)
-    found = coded(groups)
-    check_same_length("scores", values.size, "groups", found.codes.size)
-    if not values.size:
-        raise InputError(NO_SCORES)
-    return values, mask, found, type_of(given)
 
 
 def _points(block: Block, chosen: NDArray[np.bool_]) -> tuple[Scores, Scores]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from math import inf, isinf
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from pac_wrap.method.clause import MOST_SCORES
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.request import Request
 from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
+
+if TYPE_CHECKING:
+    from pac_wrap.method.request import Request
 
 MOST_BYTES: Final = 64_000_000
 FORMAT: Final = "pac-wrap groups"
@@ -111,7 +113,7 @@ def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], Columns]
     return content, groups, Columns(budget=budget, **arrays)
 
 
-def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: Request) -> Iterator[str]:
+def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: "Request") -> Iterator[str]:
     """Yield what in a certificate of groups contradicts itself; `request` is that of each group."""
     yield from version_problems(head.version)
     if head.assumptions not in (assumed(one, **head.asked.rooms) for one in (OF_DRAWS, OF_SUBJECTS)):
@@ -134,7 +136,7 @@ def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: R
 
 
 def _column_problems(
-    columns: Columns, groups: tuple[Group, ...], request: Request, kind: ScoreType
+    columns: Columns, groups: tuple[Group, ...], request: "Request", kind: ScoreType
 ) -> Iterator[str]:
     if isinstance(request.overlap, Abstain):
         suspects = np.flatnonzero(_suspicious(columns, request, request.overlap, kind)).tolist()
@@ -151,7 +153,7 @@ def _column_problems(
             yield f"group {shown(groups[place])}: its numbers do not follow from each other"
 
 
-def _suspicious(columns: Columns, request: Request, overlap: Abstain, kind: ScoreType) -> Any:
+def _suspicious(columns: Columns, request: "Request", overlap: Abstain, kind: ScoreType) -> Any:
     """Return which groups are not as `calibrate` would have made them: what `inconsistencies` looks at."""
     asked = request.guarantee
     n, budget, (alarm, clear), (low, high) = columns.n, columns.budget, columns.thresholds, columns.rule

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,12 @@ from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.floats import confidence_left, rounded_down, rounded_up, shared_together
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, budgets_of
 from pac_wrap.method.groups.values import Group, shown
-from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.tails.bounds import beta_quantile
+
+if TYPE_CHECKING:
+    from pac_wrap.method.request import Request
 
 # quantiles are good to about 1e-10; bounds are moved outwards by more
 _OUTWARDS = 1e-9
@@ -93,7 +96,7 @@ class Gaps:
 
 
 def gaps_of(
-    columns: Columns, groups: Sequence[Group], request: Request, pooled: NDArray[np.bool_], delta: float
+    columns: Columns, groups: Sequence[Group], request: "Request", pooled: NDArray[np.bool_], delta: float
 ) -> Gaps:
     """Return the gaps; `request` is that of each group, and `pooled` groups follow another rule than theirs.
 

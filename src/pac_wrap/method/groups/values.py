@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_array
+from pac_wrap.base.arguments import as_array, check_aligned, check_same_length
 from pac_wrap.base.text import LONGEST, quoted
 from pac_wrap.errors import InputError
 
@@ -28,6 +28,7 @@ Codes = NDArray[np.int64]
 MOST_GROUPS: Final = 10**6
 # the place of a group that was never seen: the last one of a table of rules
 NEVER: Final = -1
+NO_SCORES: Final = "scores are empty; pass at least one labelled score"
 LONGEST_NAME: Final = 1_000
 _LARGEST: Final = 10**18
 # whole numbers whose range is no wider than so many times their count are numbered by a table, without a sort
@@ -141,6 +142,16 @@ def coded(groups: GroupColumn, name: str = "groups") -> Coded:
     """
     codes, found = _numbered(groups, name)
     return merged(codes, found)
+
+
+def groups_beside(scores: object, size: int, groups: GroupColumn) -> Coded:
+    """Return the groups of so many scores, if they fit together."""
+    check_aligned("scores", scores, "groups", groups)
+    found = coded(groups)
+    check_same_length("scores", size, "groups", found.codes.size)
+    if not size:
+        raise InputError(NO_SCORES)
+    return found
 
 
 def merged(codes: Codes, found: Sequence[Any]) -> Coded:
