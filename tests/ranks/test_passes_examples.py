@@ -2,10 +2,10 @@ import numpy as np
 
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import (
-    FirstPass,
     PartitionTask,
     RankSearch,
     ScoreAtRank,
+    first_pass,
     split_classes,
     survey,
     within,
@@ -35,11 +35,11 @@ def test_ranksearch() -> None:
 
 
 def test_split_classes() -> None:
-    assert (split_classes("chunk 0", [0.1, 0.9], ["ok", "fault"], "fault").normal.tolist()) == ([0.1])
+    assert (split_classes("chunk 0", [0.1, 0.9], ["ok", "fault"], "fault")[0][0].tolist()) == ([0.1])
 
 
 def test_firstfound_at() -> None:
-    first = FirstPass(((2.0, 3.0),))(np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0]))
+    first = first_pass(((2.0, 3.0),), np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0]))
     assert (first.at([Rank(0, 1), Rank(0, 2)])) == (
         {Rank(label=0, k=2): ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1))}
     )

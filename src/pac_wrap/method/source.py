@@ -17,13 +17,13 @@ from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.passes import (
     Bounds,
     ChunkReader,
-    Guess,
     GuessedPasses,
     Partitions,
     PartitionTask,
     Passes,
     RunPartitions,
     RunPass,
+    guess,
 )
 
 T = TypeVar("T")
@@ -168,9 +168,8 @@ class PartitionSource(PassSource):
         if self._sample is None:
             return ()
         run, shares = self._sample
-        answer = run(
-            PartitionTask(Guess(partial(ask, score_type="float64"), of, shares), self._anomaly_label)
-        )
+        asked = partial(guess, partial(ask, score_type="float64"), of, shares)
+        answer = run(PartitionTask(asked, self._anomaly_label))
         # what is wrong with it is said when all partitions are read
         return answer.value[0] if answer.value is not None and answer.missing is None else ()
 

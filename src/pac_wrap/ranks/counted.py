@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import Bits, ScoreType, from_order_key, just_below, order_key, order_keys
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import Rank, Ranked
-from pac_wrap.ranks.passes import CHANGED, Bounds
+from pac_wrap.ranks.passes import CHANGED, Bounds, Parts
 
 Counts = NDArray[np.int64]
 LEAST, GREATEST = order_key(-inf), order_key(inf)
@@ -54,9 +53,6 @@ class Grid(NamedTuple):
 
     A cell is told by its number. Engines need only agree with themselves about it: a greater score must not
     have a smaller number.
-
-    >>> [piece.first for piece in Grid((0.0, 1.0), (4,)).pieces]
-    [1, 5]
     """
 
     knots: tuple[float, ...]
@@ -301,12 +297,7 @@ def bounds(spreads: Spreads, rank: Rank) -> tuple[int, int]:
 
 
 def least_auc(normal: Spread, anomalous: Spread) -> float:
-    """Return what the AUC is at least, ties counting one half; both classes must have scores.
-
-    >>> low, high = Spread.estimated(np.array([1.0, 2.0]), 1.0), Spread.estimated(np.array([2.0, 3.0]), 1.0)
-    >>> least_auc(low, high)
-    0.875
-    """
+    """Return what the AUC is at least, ties counting one half; both classes must have scores."""
     order = np.argsort(normal.high, kind="stable")
     up_to = np.concatenate([[0], normal.counts[order].cumsum()]).astype(np.float64)
     sure = sum(up_to[np.searchsorted(normal.high[order], anomalous.low, side)] for side in ("left", "right"))
@@ -459,47 +450,31 @@ _AT_ONCE: Final = 12
 _Chosen = tuple[int, int, Range]
 
 
-class _Asked:
-    """What is asked in a rehearsal: ranks, and keys that the scores of a class are counted below."""
+class _Rehearsal(Parts):
+    """What is known so far, and guessed where it is not; all ranks, and keys to count below, are noted."""
 
-    def __init__(self) -> None:
+    def __init__(self, spreads: Spreads, hash_sums: Sequence[int]) -> None:
+        super().__init__([one.size for one in spreads], hash_sums)
         self.ranks: dict[Rank, None] = {}
         self.below: dict[tuple[int, int], None] = {}
+        self._spreads = spreads
 
-
-class _Rehearsed(Ranked):
-    """The scores of some parts, as far as they are known; what is not is guessed, and all questions noted."""
-
-    def __init__(self, spreads: Spreads, parts: tuple[int, ...], digest: str, asked: _Asked) -> None:
-        self.size, self.digest = sum(spreads[part].size for part in parts), digest
-        self._spreads, self._parts, self._asked = spreads, parts, asked
-
-    def kth_smallest(self, k: int) -> float:
-        """Return about the k-th smallest score."""
-        if len(self._parts) > 1:
-            return self._guessed(Rank(self._parts, k))
-        self._asked.ranks[Rank(self._parts[0], k)] = None
-        return from_order_key(self._spreads[self._parts[0]].guess(k))
-
-    def count_below(self, threshold: float) -> int:
-        """Return about how many scores are less than the threshold."""
-        key = order_key(threshold)
-        self._asked.below |= dict.fromkeys((part, key) for part in self._parts)
-        return sum(self._spreads[part].count_below(key) for part in self._parts)
-
-    def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing: what is asked for is noted as it comes."""
-
-    def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
-        """Return about the ceil(share m)-th smallest, or the first, of the m of both in [low, high]."""
-        assert isinstance(other, _Rehearsed)
-        rank = self.rank_between(other, low, high, share)
-        return self._guessed(Rank((*self._parts, *other._parts), rank.k))
-
-    def _guessed(self, rank: Rank) -> float:
-        self._asked.ranks[rank] = None
+    def score(self, rank: Rank) -> float:
+        """Return about the score at a rank."""
+        self.ranks[rank] = None
+        if isinstance(rank.label, int):
+            return from_order_key(self._spreads[rank.label].guess(rank.k))
         first, last = bounds(self._spreads, rank)
         return from_order_key((first + last) // 2)
+
+    def count_below(self, parts: tuple[int, ...], threshold: float) -> int:
+        """Return about how many scores of some parts are less than the threshold."""
+        key = order_key(threshold)
+        self.below |= dict.fromkeys((part, key) for part in parts)
+        return sum(self._spreads[part].count_below(key) for part in parts)
+
+    def find(self, ranks: Iterable[Rank]) -> None:
+        """Do nothing: what is asked for is noted as it comes."""
 
 
 class Bracketed(Generic[T]):
@@ -529,24 +504,18 @@ class Bracketed(Generic[T]):
     def _first(self, sample: Sample, ask: Callable[[Sequence[Ranked]], T]) -> Grid:
         """Return the grid that suits what will be asked, as a sample suggests."""
         spreads = [Spread.estimated(scores, sample.part) for scores in sample.classes]
-        asked = _Asked()
+        asked = _Rehearsal(spreads, (0,) * len(spreads))
         # a guess may break a rule that the scores keep
         with suppress(InputError):
-            ask(self._rehearsed(spreads, asked, (0,) * len(spreads)))
+            ask(asked.ranked(self._of))
         return grid_around(spreads, sample, asked.ranks, [key for _, key in asked.below])
-
-    def _rehearsed(self, spreads: Spreads, asked: _Asked, hash_sums: Sequence[int]) -> list[Ranked]:
-        return [
-            _Rehearsed(spreads, parts, as_digest(sum(hash_sums[part] for part in parts)), asked)
-            for parts in self._of
-        ]
 
     def _settled(self, ask: Callable[[Sequence[Ranked]], T]) -> T:
         while True:
-            asked = _Asked()
+            asked = _Rehearsal(self.spreads, self._hash_sums)
             refused: InputError | None = None
             try:
-                answer = ask(self._rehearsed(self.spreads, asked, self._hash_sums))
+                answer = ask(asked.ranked(self._of))
             except InputError as error:
                 refused = error
             wanted = self._open(asked)
@@ -557,7 +526,7 @@ class Bracketed(Generic[T]):
             else:
                 return answer
 
-    def _open(self, asked: _Asked) -> list[_Chosen]:
+    def _open(self, asked: _Rehearsal) -> list[_Chosen]:
         """Return the cells that must be looked into, in the order of asking."""
         found: dict[tuple[int, int], None] = {}
         near = []

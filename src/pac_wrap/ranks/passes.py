@@ -15,6 +15,7 @@ an engine.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil, floor, inf, nextafter, sqrt
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -53,10 +54,6 @@ class Survey:
     """How many scores of each part begin with each of 2^16 bit patterns, and their digests; surveys add up.
 
     The parts are the two classes, or their kinds, those of normal points first.
-
-    >>> both = survey(np.array([1.0, 2.0]), np.zeros(0)) + survey(np.array([4.0]), np.array([2.0, 8.0]))
-    >>> both.sizes
-    (3, 2)
     """
 
     counts: NDArray[np.int64]
@@ -82,32 +79,20 @@ class Survey:
         return np.concatenate([self.counts[:, : _MINUS - 1 : -1], self.counts[:, :_MINUS]], axis=1)
 
     def largest_auc(self, normal: Sequence[int] = (0,), anomalous: Sequence[int] = (1,)) -> float:
-        """Return what the AUC of some parts is at most: all scores of one range count for the anomaly.
-
-        >>> survey(np.array([1.0, 2.0]), np.array([1.0])).largest_auc()
-        0.5
-        """
+        """Return what the AUC of some parts is at most: all scores of one range count for the anomaly."""
         ordered = self.ordered.astype(np.float64)
         low, high = (ordered[list(parts)].sum(axis=0) for parts in (normal, anomalous))
         return float(high @ np.cumsum(low) / (low.sum() * high.sum()))
 
 
 def survey(*parts: Scores) -> Survey:
-    """Return the survey of one piece of the data; NaN must not occur.
-
-    >>> survey(np.array([1.0, 2.0]), np.zeros(0)).sizes
-    (2, 0)
-    """
+    """Return the survey of one piece of the data; NaN must not occur."""
     counts = np.zeros((len(parts), 1 << BITS), dtype=np.int64)
     return Survey(counts, tuple(map(kernels().count_leading, parts, counts)))
 
 
 def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
-    """Return which scores lie between the scores of some pair.
-
-    >>> within(np.array([1.0, 2.0, 3.0]), ((0.0, 1.0), (2.5, 3.0))).tolist()
-    [True, False, True]
-    """
+    """Return which scores lie between the scores of some pair."""
     found = np.zeros(scores.shape, dtype=bool)
     for low, high in bounds:
         found |= (scores >= low) & (scores <= high)
@@ -148,12 +133,6 @@ class RankSearch:
     """The search for the scores at some ranks of some parts; see the module for how it is driven.
 
     Each range holds the keys that agree in all but their last `width` bits.
-
-    >>> normal, anomalous = np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0])
-    >>> search = RankSearch.begin(survey(normal, anomalous), [Rank(0, 3), Rank(1, 1)])
-    >>> search = search.advance(search(normal, anomalous))
-    >>> search.done, search.found[Rank(1, 1)]
-    (True, ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1)))
     """
 
     width: int
@@ -308,26 +287,40 @@ class RunPass(Protocol):
         """Return the sum of what the task returns for all pieces."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountBelow:
-    """The task that counts, in every part, the scores below a threshold and all scores."""
-
-    threshold: float
-
-    def __call__(self, *parts: Scores) -> NDArray[np.int64]:
-        """Return the counts of one piece."""
-        below = [count_below(scores, self.threshold) for scores in parts]
-        return np.array([below, [scores.size for scores in parts]], dtype=np.int64)
+def _below(threshold: float, *parts: Scores) -> NDArray[np.int64]:
+    """Return how many scores of each part of one piece are less than a threshold, and how many there are."""
+    below = [count_below(scores, threshold) for scores in parts]
+    return np.array([below, [scores.size for scores in parts]], dtype=np.int64)
 
 
-class Known(ABC):
-    """The parts of some data, of which ranks and counts are found out as they are asked for, and kept.
+class Parts(ABC):
+    """The parts of some data, the two classes or their kinds, of which ranks and counts can be asked for."""
 
-    The parts are the two classes, or their kinds.
-    """
+    def __init__(self, sizes: Sequence[int], hash_sums: Sequence[int]) -> None:
+        self.sizes, self.hash_sums = tuple(sizes), hash_sums
 
-    def __init__(self, sizes: tuple[int, ...], hash_sums: tuple[int, ...]) -> None:
-        self.sizes, self.hash_sums = sizes, hash_sums
+    def ranked(self, of: Sequence[tuple[int, ...]]) -> list[Ranked]:
+        """Return the scores of some parts, or of several parts taken as one."""
+        return [_RankedParts(self, of, parts) for parts in of]
+
+    @abstractmethod
+    def score(self, rank: Rank) -> float:
+        """Return the score at a rank."""
+
+    @abstractmethod
+    def count_below(self, parts: tuple[int, ...], threshold: float) -> int:
+        """Return how many scores of some parts are less than the threshold."""
+
+    @abstractmethod
+    def find(self, ranks: Iterable[Rank]) -> None:
+        """Find the scores at some ranks, together if that is cheaper than one by one."""
+
+
+class Known(Parts):
+    """Parts of which ranks and counts are found out as they are asked for, and kept."""
+
+    def __init__(self, sizes: Sequence[int], hash_sums: Sequence[int]) -> None:
+        super().__init__(sizes, hash_sums)
         self._found: dict[Rank, ScoreAtRank] = {}
         self._counted: dict[int, tuple[int, ...]] = {}
 
@@ -335,10 +328,6 @@ class Known(ABC):
     def classes(self) -> list[Ranked]:
         """The scores of each part; what is asked of them and not known yet is found out."""
         return self.ranked([(part,) for part in range(len(self.sizes))])
-
-    def ranked(self, of: Sequence[tuple[int, ...]]) -> list[Ranked]:
-        """Return the scores of some parts, or of several parts taken as one."""
-        return [_RankedParts(self, of, parts) for parts in of]
 
     def score(self, rank: Rank) -> float:
         """Return the score at a rank."""
@@ -381,11 +370,6 @@ class Passes(Known):
         self.survey: Survey = run(survey) if first is None else first
         super().__init__(self.survey.sizes, self.survey.hash_sums)
 
-    @property
-    def score_type(self) -> ScoreType:
-        """The type of the scores."""
-        return self._run.score_type
-
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
         """Return what is found at some ranks, together in as few passes as one would take."""
         search = RankSearch.begin(self.survey, ranks)
@@ -395,7 +379,7 @@ class Passes(Known):
 
     def count(self, threshold: float) -> tuple[int, ...]:
         """Return how many scores of each part are less than the threshold, in one pass."""
-        below, sizes = self._run(CountBelow(threshold)).tolist()
+        below, sizes = self._run(partial(_below, threshold)).tolist()
         if tuple(sizes) != self.sizes:
             raise InputError(CHANGED)
         return tuple(below)
@@ -404,7 +388,7 @@ class Passes(Known):
 class _RankedParts(Ranked):
     """The scores of one part of the data, or of several; a rank's label is a place in `of`."""
 
-    def __init__(self, known: Known, of: Sequence[tuple[int, ...]], parts: tuple[int, ...]) -> None:
+    def __init__(self, known: Parts, of: Sequence[tuple[int, ...]], parts: tuple[int, ...]) -> None:
         self.size = sum(known.sizes[part] for part in parts)
         self.digest = as_digest(sum(known.hash_sums[part] for part in parts))
         self._known, self._of, self._parts = known, of, parts
@@ -435,23 +419,13 @@ def _rank(parts: tuple[int, ...], k: int) -> Rank:
     return Rank(parts[0] if len(parts) == 1 else tuple(sorted(parts)), k)
 
 
-class Classes(NamedTuple):
-    """The scores of both classes, what normal points are called here, and the type that the scores came in.
+def split_classes(
+    where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object
+) -> tuple[Pair, Any, ScoreType | None]:
+    """Return both classes of one piece, what normal points are called in it, and the type of its scores.
 
-    The last two are None where there are no normal points, or no points at all.
-    """
-
-    normal: Scores
-    anomalous: Scores
-    normal_label: Any
-    score_type: ScoreType | None
-
-
-def split_classes(where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object) -> Classes:
-    """Return both classes of one piece; what is wrong is refused with the name of the piece.
-
-    >>> split_classes("chunk 0", [0.1, 0.9], ["ok", "fault"], "fault").normal.tolist()
-    [0.1]
+    The last two are None where there are no normal points, or no points at all. What is wrong is refused with
+    the name of the piece.
     """
     name, score_name = f"labels of {where}", f"scores of {where}"
     check_aligned(score_name, scores, name, labels)
@@ -464,7 +438,7 @@ def split_classes(where: str, scores: ArrayLike, labels: ArrayLike, anomaly_labe
         )
     normal_label = None if mask.all() else as_array(labels, name)[int(mask.argmin())]
     kind = type_of(given) if given.size else None
-    return Classes(*kernels().divide(values, mask), normal_label, kind)
+    return kernels().divide(values, mask), normal_label, kind
 
 
 def check_normal_labels(where: str, first: Any, other: Any, anomaly_label: object) -> None:
@@ -521,7 +495,6 @@ class ChunkReader:
         self._last: Iterator[Any] | None = None
         self._spaced: Spaced | None = None
         self._score_type: ScoreType | None = None
-        self.passes = 0
 
     @property
     def score_type(self) -> ScoreType:
@@ -550,7 +523,6 @@ class ChunkReader:
 
     def _batches(self) -> Iterator[Pair]:
         """Yield both classes of a few chunks at a time; one pair at least."""
-        self.passes += 1
         waiting, size = [(np.empty(0), np.empty(0))], 0
         for pair in self._pairs():
             waiting.append(pair)
@@ -579,13 +551,13 @@ class ChunkReader:
 
     def _split(self, number: int, scores: ArrayLike, labels: ArrayLike, *rest: ArrayLike) -> Pair:
         where = f"chunk {number}"
-        normal, anomalous, normal_label, kind = split_classes(where, scores, labels, self._anomaly_label)
+        pair, normal_label, kind = split_classes(where, scores, labels, self._anomaly_label)
         self._score_type = common_type([self._score_type, kind])
         if normal_label is not None:
             if self._normal_label is None:
                 self._normal_label = normal_label
             check_normal_labels(where, self._normal_label, normal_label, self._anomaly_label)
-        return normal, anomalous
+        return pair
 
 
 def _concatenated(pairs: list[Pair]) -> Pair:
@@ -618,12 +590,7 @@ class FirstFound(NamedTuple):
         return FirstFound(self.survey + other.survey, self.bounds, self.below + other.below, keys)
 
     def at(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what is found at those of some ranks that lie inside.
-
-        >>> first = FirstPass(((2.0, 3.0),))(np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0]))
-        >>> first.at([Rank(0, 1), Rank(0, 2)])
-        {Rank(label=0, k=2): ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1))}
-        """
+        """Return what is found at those of some ranks that lie inside."""
         if self.keys is None:
             return {}
         keys = [np.sort(one) for one in self.keys]
@@ -637,24 +604,19 @@ class FirstFound(NamedTuple):
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class FirstPass:
-    """The task of the first pass: the survey, and what lies within bounds, which are disjoint and rise."""
+def first_pass(guessed: Bounds, *parts: Scores) -> FirstFound:
+    """Return the survey of one piece, and what lies within bounds, which are disjoint and rise."""
+    below = [[count_below(scores, low) for scores in parts] for low, _ in guessed]
+    counts = np.array(below, dtype=np.int64).reshape(len(guessed), len(parts))
+    keys = _few([_near(scores, guessed) for scores in parts])
+    return FirstFound(survey(*parts), guessed, counts, keys)
 
-    guessed: Bounds
 
-    def __call__(self, *parts: Scores) -> FirstFound:
-        """Return what one piece gives; NaN must not occur."""
-        below = [[count_below(scores, low) for scores in parts] for low, _ in self.guessed]
-        counts = np.array(below, dtype=np.int64).reshape(len(self.guessed), len(parts))
-        keys = _few([self._near(scores) for scores in parts])
-        return FirstFound(survey(*parts), self.guessed, counts, keys)
-
-    def _near(self, scores: Scores) -> Bits:
-        """Return the keys of the scores within the bounds."""
-        chunks = (scores[start : start + _CHUNK] for start in range(0, scores.size, _CHUNK))
-        near = [chunk[within(chunk, self.guessed)] for chunk in chunks]
-        return order_keys(np.concatenate(near)) if near else np.zeros(0, dtype=np.uint64)
+def _near(scores: Scores, bounds: Bounds) -> Bits:
+    """Return the keys of the scores within bounds."""
+    chunks = (scores[start : start + _CHUNK] for start in range(0, scores.size, _CHUNK))
+    near = [chunk[within(chunk, bounds)] for chunk in chunks]
+    return order_keys(np.concatenate(near)) if near else np.zeros(0, dtype=np.uint64)
 
 
 def _few(keys: list[Bits]) -> tuple[Bits, ...] | None:
@@ -665,7 +627,7 @@ class GuessedPasses(Passes):
     """Both classes of some data, known through passes, the first of which gathers what was guessed."""
 
     def __init__(self, run: RunPass, guessed: Bounds) -> None:
-        self._first: FirstFound = run(FirstPass(guessed))
+        self._first: FirstFound = run(partial(first_pass, guessed))
         super().__init__(run, self._first.survey)
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
@@ -675,25 +637,19 @@ class GuessedPasses(Passes):
         return found | super().search(missed) if missed else found
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """The task for one of some parts of much the same size: between which scores ranks of the whole will lie.
+def guess(
+    ask: Callable[[Sequence[Ranked]], object], of: Sequence[tuple[int, ...]], shares: int, *parts: Scores
+) -> tuple[Bounds, ...]:
+    """Return between which scores what is asked for of the whole will lie, given one of its shares.
 
-    `ask` decides on the scores of each part, and only the ranks that it asks for matter.
+    The bounds are in a tuple of their own, so that they add up.
     """
-
-    ask: Callable[[Sequence[Ranked]], object]
-    of: Sequence[tuple[int, ...]]
-    shares: int
-
-    def __call__(self, *parts: Scores) -> tuple[Bounds, ...]:
-        """Return the bounds, in a tuple of their own, so that they add up."""
-        part = _Share(parts, self.shares)
-        try:
-            self.ask(part.ranked(self.of))
-        except InputError:  # too many ranks, or no scores
-            return ((),)
-        return (part.bounds,)
+    part = _Share(parts, shares)
+    try:
+        ask(part.ranked(of))
+    except InputError:  # too many ranks, or no scores
+        return ((),)
+    return (part.bounds,)
 
 
 class _Share(Known):
@@ -701,7 +657,7 @@ class _Share(Known):
 
     def __init__(self, parts: Sequence[Scores], shares: int) -> None:
         self._parts, self._shares = parts, shares
-        super().__init__(tuple(scores.size * shares for scores in parts), (0,) * len(parts))
+        super().__init__([scores.size * shares for scores in parts], (0,) * len(parts))
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
         """Return what may be found at some ranks, unless they are too many."""
@@ -816,13 +772,7 @@ class PartitionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """A task that a partition can be given: it divides the classes and finds what is wrong.
-
-    >>> PartitionTask(survey, 1)(0, [([0.1, 0.9], [0, 1]), ([0.2], [0])]).value.sizes
-    (2, 1)
-    >>> PartitionTask(survey, 1)(7, [([0.1, float("nan")], [0, 1])]).missing.first
-    7
-    """
+    """A task that a partition can be given: it divides the classes and finds what is wrong."""
 
     task: PassTask
     anomaly_label: object
@@ -847,12 +797,14 @@ class PartitionTask:
                 if sound and (nan := np.isnan(values)).any():
                     gaps += int(np.count_nonzero(nan))
                     values, marks = values[~nan], marks[~nan]
-                both = split_classes(f"partition {number}", values, marks, self.anomaly_label)
-                found = self.task(both.normal, both.anomalous)
+                pair, normal_label, its = split_classes(
+                    f"partition {number}", values, marks, self.anomaly_label
+                )
+                found = self.task(*pair)
                 value = found if value is None else value + found
-                kind = common_type([kind, both.score_type])
-                if both.normal_label is not None:
-                    labels_seen = _first_two((*labels_seen, (number, both.normal_label)))
+                kind = common_type([kind, its])
+                if normal_label is not None:
+                    labels_seen = _first_two((*labels_seen, (number, normal_label)))
         except InputError as error:
             return PartitionAnswer(None, problem=(number, str(error)))
         if value is None:
