@@ -191,8 +191,8 @@ SCRIPT = """
 import sys, warnings
 from pathlib import Path
 warnings.simplefilter("error")
-from pac_wrap import Request
 from pac_wrap.engines.files import EngineFiles
+from pac_wrap.method.request import Request
 files = EngineFiles("spark", [Path(sys.argv[1])], "read_csv", master="local[2]")
 found = files.certify(Request(), ("score", "the label"), None)
 print(found.bare.to_json(), end="")

@@ -16,7 +16,9 @@ from typing import Any, Final, NamedTuple
 from pac_wrap.engines.frames import Engine, LabelCounts, import_package
 from pac_wrap.errors import InputError
 from pac_wrap.method.certify import certify
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import certify_groups
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.kinds.calibrate import certify_kinds
 from pac_wrap.tables.columns import (
     anomaly_marks,
@@ -118,7 +120,10 @@ class EngineFiles:
                 made = certify_groups(engine.grouped(marked, names), request)
             else:
                 made = certify(engine.source(marked, names), request)
-            found.expect(int(made.columns.n.sum()) if third and not kind else sum(made.sizes))
+            if isinstance(made, GroupCertificate):
+                found.expect(int(made.columns.n.sum()))
+            else:
+                found.expect(made.normal.n + made.anomalous.n if isinstance(made, Curve) else sum(made.sizes))
         return made.with_provenance(score=score, tables=tuple(map(str, self.files)), engine=self.engine)
 
     def _marks(self, label: str, anomaly_label: str | None, counts: LabelCounts) -> Sequence[str]:

@@ -165,7 +165,7 @@ class Engine(ABC):
         anomaly_label: object = 1,
         overlap: str | Overlap | None = None,
     ) -> GroupCertificate:
-        """Return the certificate that `pac_wrap.calibrate_groups` gives for these columns, byte for byte.
+        """Return the certificate that `calibrate_labelled` gives for these columns by group, byte for byte.
 
         Labels and groups are counted first. One shuffle then brings the rows of each group together, where
         workers, on which pac_wrap must be installed, calibrate them; a row for each group comes back. The
@@ -174,8 +174,7 @@ class Engine(ABC):
         Parameters
         ----------
         df, score, label, group : DataFrame of Spark or Dask and str
-            The labelled points, and the names of their columns; the rest is as in
-            `pac_wrap.calibrate_groups`.
+            The labelled points, and the names of their columns; the rest is as in `calibrate_labelled`.
 
         Examples
         --------
