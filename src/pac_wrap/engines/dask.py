@@ -285,8 +285,8 @@ class GroupedFrame:
         self.score_type: ScoreType = first.answer.score_type or "float64"
         found = merged(np.arange(len(first.rows)), [value for _, value, _ in first.rows])
         self.groups, self.n = found.values, np.zeros((2, len(found.values)), dtype=np.int64)
-        marks = [int(mark) for *_, mark in first.rows]
-        np.add.at(self.n, (marks, found.codes), list(first.rows.values()))
+        for code, ((*_, mark), rows_of_it) in zip(found.codes.tolist(), first.rows.items(), strict=True):
+            self.n[int(mark), code] += rows_of_it
         meta = {"place": "int64", "score": self.score_type, "mark": "bool"}
         lookup = _sent_once(Lookup(found.values))
         self._numbered = rows.map_partitions(_numbered, lookup, anomaly_label, self.score_type, meta=meta)

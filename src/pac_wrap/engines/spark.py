@@ -133,8 +133,8 @@ class Spark(Engine):
                 f"column {name!r} names more than {MOST_KINDS} kinds of a class; at most so many can have"
                 " their own ceilings, so merge some"
             )
-        columns = (found.column(one).to_pylist() for one in ("label", "kind", "count"))
-        known = populations_of(name, [*zip(*columns, strict=True)])
+        counted = (found.column(one).to_pylist() for one in ("label", "kind", "count"))
+        known = populations_of(name, [*zip(*counted, strict=True)])
         texts = ("" if one.kind is None else f" AND kind = {literal(one.kind, 'string')}" for one in known)
         cases = [
             f"WHEN label = {int(one.label == 'anomalous')}{text} THEN {code}"
@@ -190,11 +190,11 @@ class Spark(Engine):
 
         def batches(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
             for frame in frames:
-                found = scores(frame if named else frame.to_numpy()) if len(frame) else []
-                yield pd.Series(found, dtype=float)
+                rows = frame if named else frame.to_numpy()
+                yield pd.Series(scores(rows) if len(frame) else [], dtype=float)
 
-        rows = functions.struct(*(functions.expr(_double(name)).alias(name) for name in features))
-        return df.withColumn(score, functions.pandas_udf(batches, "double")(rows))
+        row = functions.struct(*(functions.expr(_double(name)).alias(name) for name in features))
+        return df.withColumn(score, functions.pandas_udf(batches, "double")(row))
 
     @contextmanager
     def reading(self, found: InspectedFiles, columns: tuple[str, ...], master: str | None) -> Iterator[Any]:
