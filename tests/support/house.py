@@ -87,7 +87,6 @@ EXCEPTIONS: Final = {
     ("method.certificates.certificate", "report.render"): "a certificate shows itself",
     ("method.certificates.certificate", "report.sentences"): "says why its thresholds lie as they do",
     ("method.certificates.certificate", "report.figures.scores"): "and draws itself",
-    ("method.kinds.certificate", "report.render"): "a certificate of kinds shows itself",
     ("method.kinds.classes", "report.render"): "so does one of classes",
     ("method.groups.certificate", "report.render"): "so does one of groups",
     ("method.groups.certificate", "report.groups"): "and says which have too few labels",

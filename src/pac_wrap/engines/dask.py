@@ -28,7 +28,6 @@ from pac_wrap.engines.frames import (
     Names,
     import_package,
     knows_names,
-    not_kinds,
     require_columns,
     scorer,
 )
@@ -37,14 +36,14 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.block import Block
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.part import Part
-from pac_wrap.method.groups.values import NO_SCORES, Coded, Lookup, coded, merged, text_of
+from pac_wrap.method.groups.values import NO_SCORES, Lookup, coded, merged
+from pac_wrap.method.kinds.calibrate import coded_kinds, population_codes, populations_of
 from pac_wrap.method.promise import Population
 from pac_wrap.method.request import Request
 from pac_wrap.method.rule import SETS, Rule
 from pac_wrap.method.source import PartitionSource, Source
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask, missing_labels, within
-from pac_wrap.tables.calibrate import populations_of
 from pac_wrap.tables.columns import LOOKED_AT, number, refuse_as_third, require_two, without_case
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 
@@ -246,7 +245,7 @@ def _rows_of(normal: Scores, anomalous: Scores) -> int:
 def _seen(task: PartitionTask, kinds: str | None, number: int, frame: Any) -> _Seen:
     answer = answer_of(task, number, frame)
     try:
-        found = coded(frame.iloc[:, 2]) if kinds is None else _kinds(frame.iloc[:, 2], kinds)
+        found = coded(frame.iloc[:, 2]) if kinds is None else coded_kinds(frame.iloc[:, 2], kinds)
     except InputError as error:
         return _Seen(PartitionAnswer(None, problem=answer.problem or (number, str(error))))
     try:
@@ -330,14 +329,6 @@ def _of_groups(frame: Any, places: NDArray[np.int64]) -> Any:
     return frame.loc[np.isin(frame["place"].to_numpy(), places), ["score", "mark"]]
 
 
-def _kinds(column: Any, name: str) -> Coded:
-    """Return the kinds of a column as texts, None where there is none, and the number of each row's kind."""
-    found = coded(column, "kinds")
-    if any(isinstance(value, float) for value in found.values):
-        raise not_kinds(name, column.dtype)
-    return Coded(found.codes, tuple(text_of(value) or None for value in found.values))
-
-
 def _of_kinds(
     frame: Any, name: str, known: tuple[Population, ...], anomaly_label: object, kind: ScoreType
 ) -> Any:
@@ -345,11 +336,7 @@ def _of_kinds(
     from pandas import DataFrame
 
     marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), anomaly_label)
-    found = _kinds(frame.iloc[:, 2], name)
-    codes = np.full(marks.size, -1)
-    for code, one in enumerate(known):
-        same = np.array([one.kind in (None, text) for text in found.values] or [False])
-        codes[(marks == (one.label == "anomalous")) & same[found.codes]] = code
+    codes = population_codes(known, marks, coded_kinds(frame.iloc[:, 2], name))
     return DataFrame({"score": numbers_of(frame.iloc[:, 0]).astype(kind), "code": codes}, index=frame.index)
 
 

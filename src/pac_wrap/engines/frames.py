@@ -352,14 +352,6 @@ def _check_group(certificate: object, group: object) -> None:
         raise InputError(f"the certificate is {which}, with group")
 
 
-def not_kinds(column: str, kind: object) -> InputError:
-    """Return the refusal of a column of another type, such as numbers, which have several texts."""
-    return InputError(
-        f"column {column!r} must hold kinds: texts, whole numbers, dates or booleans, but its type"
-        f" is {kind}; convert it to text"
-    )
-
-
 def knows_names(detector: Any) -> bool:
     """Return whether a detector was fitted on a frame, and wants to see the names of its columns again."""
     return getattr(detector, "feature_names_in_", None) is not None

@@ -30,7 +30,6 @@ from pac_wrap.engines.frames import (
     Names,
     import_package,
     knows_names,
-    not_kinds,
     require_columns,
     scorer,
 )
@@ -48,10 +47,10 @@ from pac_wrap.method.groups.values import (
     texts_of,
     too_many,
 )
+from pac_wrap.method.kinds.calibrate import not_kinds, populations_of
 from pac_wrap.method.request import Request
 from pac_wrap.method.source import CountedSource, Source
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
-from pac_wrap.tables.calibrate import populations_of
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, refuse_as_third, require_two
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 from pac_wrap.tables.sql import (

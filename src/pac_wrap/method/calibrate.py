@@ -12,7 +12,7 @@ from pac_wrap.method.clause import warn_of_lacking
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups, warned_of_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
-from pac_wrap.method.kinds.calibrate import calibrate_kinds
+from pac_wrap.method.kinds.calibrate import calibrate_kinds, classes_by_kind
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request, certify_classes, certify_divided, warned
 from pac_wrap.method.robust.weights import Weights
@@ -125,6 +125,7 @@ def calibrate_labelled(
     *,
     overlap: str | Overlap | None = None,
     anomaly_label: object = 1,
+    kinds: GroupColumn | None = None,
     weights: Weights | None = None,
     weight_bound: float | None = None,
     seed: int | None = None,
@@ -139,6 +140,7 @@ def calibrate_labelled(
     by: GroupColumn | None = None,
     together: bool = False,
     pool: bool = False,
+    kinds: GroupColumn | None = None,
     weights: Weights | None = None,
     weight_bound: float | None = None,
     seed: int | None = None,
@@ -170,6 +172,9 @@ def calibrate_labelled(
     pool : bool
         With `by`: whether groups with too few labels follow one rule that is found from all of them. Its
         promise is about their mixture, as they stand in the table, and about none by itself: eq. (55).
+    kinds : array-like, optional
+        The kind of each point, for ceilings that hold for every kind; see `calibrate`. Empty or None for all
+        points of a class that has no kinds.
     weights : array-like of float, or pair of such, optional
         How much more likely each point is in the future than at calibration; see `calibrate`. A class that
         does not shift has the bound as its weight.
@@ -209,15 +214,23 @@ def calibrate_labelled(
     >>> certificate.verdicts([0.0, 5.0, 5.0], ["acme", "other", "never seen"])
     array([ 0,  1, -1], dtype=int8)
     """
-    request = Request.of(guarantee, overlap, anomaly_label)
     weighted = weights is not None or weight_bound is not None or seed is not None
-    if by is not None:
+    if by is None and (together or pool):
+        raise InputError("together and pool are for groups; give by too, or leave them out")
+    if by is not None and (weighted or kinds is not None):
+        raise InputError("by goes with neither kinds nor weights; leave it out")
+    if kinds is not None:
         if weighted:
-            raise InputError("groups take no weights; calibrate the groups one by one")
+            raise InputError("scores by kind take no weights; calibrate the kinds one by one")
+        mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
+        given, _, mask = as_labelled(scores, labels, mark)
+        check_aligned("scores", scores, "kinds", kinds)
+        normal, anomalous = classes_by_kind(given, mask, kinds)
+        return calibrate(normal, anomalous, guarantee, overlap=overlap)
+    request = Request.of(guarantee, overlap, anomaly_label)
+    if by is not None:
         asked = GroupRequest(request, together, pool)
         return warned_of_groups(certify_labelled_groups(asked, scores, labels, by))
-    if together or pool:
-        raise InputError("together and pool are for groups; give by too, or leave them out")
     given, values, mask = as_labelled(scores, labels, request.anomaly_label)
     if weights is not None:
         check_aligned("scores", scores, "weights", weights)

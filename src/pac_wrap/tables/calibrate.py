@@ -21,17 +21,17 @@ from pac_wrap.base.floats import Floats, ScoreType, is_narrower, rounded, roundi
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.certificates.consistency import MOST_KINDS
 from pac_wrap.method.certify import C, Wanted, certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.block import Block
 from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_of, too_many
-from pac_wrap.method.promise import Guarantee, Population, check_kind
+from pac_wrap.method.kinds.calibrate import populations_of
+from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Draws
-from pac_wrap.method.source import CLASSES, Ask, Auc, PassSource, T, parts_of
+from pac_wrap.method.source import Ask, Auc, PassSource, T, parts_of
 from pac_wrap.ranks.auc import rough_auc
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory
@@ -359,35 +359,6 @@ def _divided(scores: Any, codes: NDArray[np.uint8], count: int) -> Sequence[Floa
 def or_nan(number: str) -> str:
     """Return the expression of a number that is NaN where it is NULL."""
     return f"coalesce({number}, CAST('NaN' AS DOUBLE))"
-
-
-def populations_of(
-    column: str, counted: Sequence[tuple[int, str | None, int]]
-) -> dict[Population, int | None]:
-    """Return the kinds of both classes, from the class, the kind and the number of rows of each kind.
-
-    A class none of whose rows names a kind has none; some rows with and some without one are refused.
-    """
-    found: dict[Population, int | None] = {}
-    for mark, whole in enumerate(CLASSES):
-        label = whole.label
-        rows = {kind: count for one, kind, count in counted if one == mark}
-        missing = rows.pop(None, 0)
-        if rows and missing:
-            raise InputError(
-                f"column {quoted(column)} is empty in {missing:,} rows of {label} points, while others of"
-                " them have a kind; name the kind of all of them, or of none"
-            )
-        if len(rows) > MOST_KINDS:
-            raise InputError(
-                f"column {quoted(column)} names {len(rows):,} kinds of {label} points; at most {MOST_KINDS}"
-                " can have their own ceilings, so merge some"
-            )
-        for kind in sorted(map(check_kind, filter(None, rows))):
-            found[Population(label, kind)] = rows[kind]
-        if not rows:
-            found[Population(label)] = missing
-    return found
 
 
 class TableGroups:

@@ -1,5 +1,6 @@
 """Scores by kind in, a certificate out whose ceilings hold for every kind."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_array, as_scores, type_of
+from pac_wrap.base.arguments import as_array, as_scores, check_same_length, type_of
 from pac_wrap.base.floats import ScoreType, confidence_left, float_below
 from pac_wrap.base.text import listed, quoted
 from pac_wrap.errors import InputError
@@ -16,6 +17,7 @@ from pac_wrap.method.certificates.certificate import Certificate, Kinds, Overlap
 from pac_wrap.method.certificates.consistency import MOST_KINDS
 from pac_wrap.method.certify import CHANGES, answered, signed, warn_of_scores
 from pac_wrap.method.clause import warn_of_lacking
+from pac_wrap.method.groups.values import Coded, GroupColumn, coded, text_of
 from pac_wrap.method.promise import (
     LABELS,
     Guarantee,
@@ -26,7 +28,7 @@ from pac_wrap.method.promise import (
     refuse_room,
 )
 from pac_wrap.method.request import Request, as_strategy, certificate_of, in_memory
-from pac_wrap.method.source import Source
+from pac_wrap.method.source import CLASSES, Source
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Asked
@@ -183,6 +185,85 @@ def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]
     warn_of_scores(source, [(of[p], of[q]) for p, q in wanted.pairs])
     warn_of_lacking(made.clauses)
     return signed(source, made)
+
+
+def classes_by_kind(
+    scores: NDArray[Any], marks: NDArray[np.bool_], kinds: GroupColumn
+) -> tuple[NDArray[Any] | Kinds, NDArray[Any] | Kinds]:
+    """Return the scores of each class, by the kinds that a column names; in one array where it names none."""
+    column = coded_kinds(kinds, "kinds")
+    check_same_length("scores", scores.size, "kinds", column.codes.size)
+    counted: Counter[tuple[int, Any]] = Counter()
+    for mark in (0, 1):
+        counts = np.bincount(column.codes[marks == mark], minlength=len(column.values)).tolist()
+        for kind, count in zip(column.values, counts, strict=True):
+            counted[mark, kind] += count
+    known = populations_of("kinds", [(*which, count) for which, count in counted.items() if count])
+    codes = population_codes(known, marks, column)
+    normal, anomalous = (
+        {one.kind: scores[codes == code] for code, one in enumerate(known) if one.label == label}
+        for label in ("normal", "anomalous")
+    )
+    return _by_name(normal), _by_name(anomalous)
+
+
+def _by_name(scores: dict[str | None, NDArray[Any]]) -> NDArray[Any] | Kinds:
+    """Return the scores of kinds that have names, else those of the class that has none."""
+    return scores[None] if None in scores else {str(kind): one for kind, one in scores.items()}
+
+
+def coded_kinds(column: GroupColumn, name: str) -> Coded:
+    """Return the kinds of a column as texts, None where there is none, and the number of each row's kind."""
+    found = coded(column, "kinds")
+    if any(isinstance(value, float) for value in found.values):
+        raise not_kinds(name, getattr(column, "dtype", "float"))
+    return Coded(found.codes, tuple(text_of(value) or None for value in found.values))
+
+
+def not_kinds(column: str, kind: object) -> InputError:
+    """Return the refusal of a column of another type, such as numbers, which have several texts."""
+    return InputError(
+        f"column {column!r} must hold kinds: texts, whole numbers, dates or booleans, but its type"
+        f" is {kind}; convert it to text"
+    )
+
+
+def population_codes(known: Iterable[Population], marks: NDArray[np.bool_], kinds: Coded) -> NDArray[np.intp]:
+    """Return the number of each row's population."""
+    codes = np.full(marks.size, -1)
+    for code, one in enumerate(known):
+        same = np.array([one.kind in (None, text) for text in kinds.values] or [False])
+        codes[(marks == (one.label == "anomalous")) & same[kinds.codes]] = code
+    return codes
+
+
+def populations_of(
+    column: str, counted: Sequence[tuple[int, str | None, int]]
+) -> dict[Population, int | None]:
+    """Return the kinds of both classes, from the class, the kind and the number of rows of each kind.
+
+    A class none of whose rows names a kind has none; some rows with and some without one are refused.
+    """
+    found: dict[Population, int | None] = {}
+    for mark, whole in enumerate(CLASSES):
+        label = whole.label
+        rows = {kind: count for one, kind, count in counted if one == mark}
+        missing = rows.pop(None, 0)
+        if rows and missing:
+            raise InputError(
+                f"column {quoted(column)} is empty in {missing:,} rows of {label} points, while others of"
+                " them have a kind; name the kind of all of them, or of none"
+            )
+        if len(rows) > MOST_KINDS:
+            raise InputError(
+                f"column {quoted(column)} names {len(rows):,} kinds of {label} points; at most {MOST_KINDS}"
+                " can have their own ceilings, so merge some"
+            )
+        for kind in sorted(map(check_kind, filter(None, rows))):
+            found[Population(label, kind)] = rows[kind]
+        if not rows:
+            found[Population(label)] = missing
+    return found
 
 
 def _refuse_empty(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> None:
