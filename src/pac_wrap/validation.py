@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, as_scores, check_count, check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.method.metrics import ExactViolation, ViolationRate, most_errors
+from pac_wrap.method.metrics import ExactViolation, ViolationRate, errors_within
 from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
 from pac_wrap.tails.binomial import cdf
 from pac_wrap.tails.bounds import error_budget, hypergeometric_cdf
@@ -191,7 +191,7 @@ class _ClassScores:
             )
         if self.budget is None:
             return 0.0
-        least = self.future[self.future.size - 1 - most_errors(self.ceiling, self.future.size)]
+        least = self.future[self.future.size - 1 - errors_within(self.ceiling, self.future.size)]
         erring = int(total - np.searchsorted(self.scores, least, side="left"))
         if replacement:
             return cdf(self.budget, self.n, erring / total)

@@ -119,7 +119,7 @@ class ViolationRate:
         return cls(fpr, fnr, mean_fpr, mean_fnr, ambiguity, share(separated))
 
 
-def most_errors(ceiling: float, n: int) -> int:
+def errors_within(ceiling: float, n: int) -> int:
     """Return the most errors among n points whose share does not exceed a ceiling."""
     errors = round(ceiling * n)
     return errors - (errors / n > ceiling)

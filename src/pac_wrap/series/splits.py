@@ -20,7 +20,7 @@ from pac_wrap.base.arguments import (
     check_same_length,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.method.metrics import ExactViolation, ViolationRate, most_errors
+from pac_wrap.method.metrics import ExactViolation, ViolationRate, errors_within
 from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
 from pac_wrap.method.thresholds import find_thresholds
 from pac_wrap.series.dependence import exceedances
@@ -334,7 +334,7 @@ def independent_violation(
         budget = promise.budget(n).errors
         if budget is None:
             return 0.0
-        return hypergeometric_cdf(budget, n, most_errors(promise.ceiling, test) + budget + 1, n + test)
+        return hypergeometric_cdf(budget, n, errors_within(promise.ceiling, test) + budget + 1, n + test)
 
     return ExactViolation(
         probability(sizes[0], test_sizes[0], guarantee.fpr),
