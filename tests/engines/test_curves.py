@@ -69,7 +69,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def test_spark_gives_the_curve_of_memory(session: Any, frame: Any, tmp_path: Path) -> None:
     from pac_wrap.engines import spark as engine
     from pac_wrap.engines.files import EngineFiles
-    from pac_wrap.method.curves.certify import CurveRequest
+    from pac_wrap.method.curves.curve import CurveRequest
 
     path = tmp_path / "scores.parquet"
     frame.to_parquet(path)

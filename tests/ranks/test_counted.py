@@ -14,7 +14,7 @@ from pac_wrap.base.floats import ScoreType, just_below
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certify import certify
-from pac_wrap.method.curves.certify import CurveRequest
+from pac_wrap.method.curves.curve import CurveRequest
 from pac_wrap.method.request import Request
 from pac_wrap.method.source import CountedSource
 from pac_wrap.method.strategies.looks import Looks

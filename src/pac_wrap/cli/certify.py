@@ -352,7 +352,7 @@ def curve(
 
     Example: [bold]pac-wrap curve scores.csv --score score --label label -o curve.json[/bold]
     """
-    from pac_wrap.method.curves.certify import CurveRequest
+    from pac_wrap.method.curves.curve import CurveRequest
     from pac_wrap.report.account import account_of
     from pac_wrap.report.render import rendered
 

@@ -117,8 +117,7 @@ def verify(
 def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Make a certificate or a curve again from all rows of some tables, and compare."""
     from pac_wrap.method.certify import certify
-    from pac_wrap.method.curves.certify import CurveRequest
-    from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.curves.curve import Curve, CurveRequest
     from pac_wrap.method.groups.calibrate import certify_groups
     from pac_wrap.method.kinds.calibrate import KindRequest, certify_kinds
     from pac_wrap.method.request import Request

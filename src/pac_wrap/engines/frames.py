@@ -15,8 +15,7 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certify import certify
-from pac_wrap.method.curves.certify import CurveRequest
-from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.groups.calibrate import GroupRequest, GroupSource, certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds

@@ -14,8 +14,7 @@ from pac_wrap.base.arguments import Scores, check_aligned
 from pac_wrap.base.floats import confidence_left, kept_together
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.curves.band import check_delta
-from pac_wrap.method.curves.certify import certify_curve
-from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.promise import Guarantee, refuse_room
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Thresholds
@@ -84,7 +83,7 @@ def compare_scores(
         classes = scores[~anomalous], scores[anomalous]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UpsideDownWarning)
-            curve = certify_curve(*classes, *deltas)
+            curve = CurveRequest(*deltas).certify_scores(*classes)
         contenders.append(
             Contender(name, _area(name, *classes), curve, _abstained(curve, guarantee, classes))
         )

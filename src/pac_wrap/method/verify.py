@@ -16,8 +16,7 @@ from pac_wrap.base.floats import ScoreType, is_narrower, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.certificates.certificate import Certificate, Kinds
-from pac_wrap.method.curves.certify import CurveRequest, certify_curve_scores
-from pac_wrap.method.curves.curve import Curve, CurveSide
+from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import permuted
@@ -154,7 +153,7 @@ def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, label
 def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
     """Compare a curve with what the scores of its two classes give."""
     low, high = (as_made(curve.score_type, *one) for one in ((normal, "normal"), (anomalous, "anomalous")))
-    return compare(curve, _quietly(partial(certify_curve_scores, CurveRequest.of_curve(curve), low, high)))
+    return compare(curve, _quietly(partial(CurveRequest.of_curve(curve).certify_scores, low, high)))
 
 
 def request_of(certificate: GroupCertificate, anomaly_label: object = 1) -> GroupRequest:

@@ -13,8 +13,7 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.band import LEAST_DELTA, MOST_POINTS
-from pac_wrap.method.curves.certify import certify_curve
-from pac_wrap.method.curves.curve import Curve, CurveSide, Rates, best
+from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide, Rates, best
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.report.numbers import ceiling, confidence, floored, told_apart
 from pac_wrap.report.pictures import Window
@@ -61,7 +60,8 @@ def explorer_of(certificate: Certificate, normal: Scores | None, anomalous: Scor
     deltas = max(asked.delta_fpr, LEAST_DELTA), max(asked.delta_fnr, LEAST_DELTA)
     with warnings.catch_warnings(), np.errstate(over="ignore"):
         warnings.simplefilter("ignore", UpsideDownWarning)  # the report has its own words for it
-        curve = certify_curve(normal.astype(kind, copy=False), anomalous.astype(kind, copy=False), *deltas)
+        classes = (one.astype(kind, copy=False) for one in (normal, anomalous))
+        curve = CurveRequest(*deltas).certify_scores(*classes)
     curve = replace(curve, provenance=certificate.provenance)
     choices = tuple(_choices(curve))
     if not choices:

@@ -1,67 +1,19 @@
 """Labelled scores in, certified curve out: from memory, from chunks, and from passes over anything."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import as_array, as_labelled, as_scores, label_text, type_of
-from pac_wrap.base.floats import ScoreType, shared_together
+from pac_wrap.base.arguments import as_labelled
+from pac_wrap.base.floats import shared_together
 from pac_wrap.errors import InputError
 from pac_wrap.method.certify import certify
-from pac_wrap.method.curves.band import band_of, check_delta, check_top
-from pac_wrap.method.curves.curve import Curve, CurveSide
+from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside
 from pac_wrap.method.source import ChunkSource
-from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
-from pac_wrap.ranks.kernels import together
-from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory
-
-
-@dataclass(frozen=True, slots=True)
-class CurveRequest:
-    """The deltas and the largest bounds that a curve is asked for; every entrance for requests takes it."""
-
-    delta_fpr: float = 0.05
-    delta_fnr: float = 0.05
-    anomaly_label: object = 1
-    top_fpr: float | None = None
-    top_fnr: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("delta_fpr", "delta_fnr"):
-            object.__setattr__(self, name, check_delta(name, getattr(self, name)))
-        for name in ("top_fpr", "top_fnr"):
-            object.__setattr__(self, name, check_top(name, getattr(self, name)))
-
-    @classmethod
-    def of_curve(cls, curve: Curve, anomaly_label: object = 1) -> "CurveRequest":
-        """Return the request that a curve answers."""
-        low, high = curve.normal, curve.anomalous
-        return cls(low.delta, high.delta, anomaly_label, low.top, high.top)
-
-    @property
-    def label_text(self) -> str | None:
-        """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
-        return label_text(self.anomaly_label)
-
-    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
-        """Yield the ranks that both bands are anchored at."""
-        normal = band_of(sizes[0], self.delta_fpr, self.top_fpr).ranks.tolist()
-        anomalous = band_of(sizes[1], self.delta_fnr, self.top_fnr).ranks.tolist()
-        yield from (Rank(0, sizes[0] - rank) for rank in normal)
-        yield from (Rank(1, rank + 1) for rank in anomalous)
-
-    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Curve:
-        """Return the curve of two classes, wherever their scores live."""
-        normal, anomalous = ranked
-        if normal.size == anomalous.size == 0:
-            raise InputError("normal and anomalous are both empty; pass at least one labelled score")
-        low = CurveSide.of(0, normal, self.delta_fpr, self.top_fpr)
-        return Curve(low, CurveSide.of(1, anomalous, self.delta_fnr, self.top_fnr), score_type)
 
 
 def certify_curve(
@@ -110,18 +62,7 @@ def certify_curve(
     FPR <= 0.04979 (confidence 0.95), FNR <= 0.1484 (confidence 0.95)
     """
     request = CurveRequest(delta_fpr, delta_fnr, top_fpr=top_fpr, top_fnr=top_fnr)
-    return certify_curve_scores(request, normal, anomalous)
-
-
-def certify_curve_scores(request: CurveRequest, normal: ArrayLike, anomalous: ArrayLike) -> Curve:
-    """Return the curve of two classes whose scores are in memory."""
-    given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
-    low, high = as_scores(given[0], "normal"), as_scores(given[1], "anomalous")
-    if low.size and high.size:
-        warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-    classes = [partial(RankedInMemory, one, "scores", None) for one in (low, high)]
-    normal_scores, anomalous_scores = together(classes, min(low.size, high.size))
-    return request.certify(normal_scores, anomalous_scores, score_type=type_of(*given))
+    return request.certify_scores(normal, anomalous)
 
 
 @overload
@@ -200,7 +141,7 @@ def certify_curve_labelled(
     if by is None:
         if together:
             raise InputError("together is for groups; give by too, or leave it out")
-        return certify_curve_scores(asked, wide[~mask], wide[mask])
+        return asked.certify_scores(wide[~mask], wide[mask])
     found = groups_beside(scores, values.size, by)
     if together:
         each = [shared_together(delta, len(found.values)) for delta in (asked.delta_fpr, asked.delta_fnr)]
@@ -208,7 +149,7 @@ def certify_curve_labelled(
     order = np.argsort(found.codes, kind="stable")
     ends = np.cumsum(np.bincount(found.codes, minlength=len(found.values)))
     return {
-        group: certify_curve_scores(asked, wide[rows[~mask[rows]]], wide[rows[mask[rows]]])
+        group: asked.certify_scores(wide[rows[~mask[rows]]], wide[rows[mask[rows]]])
         for group, rows in zip(found.values, np.split(order, ends[:-1]), strict=True)
     }
 

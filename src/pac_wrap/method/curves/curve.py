@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from math import inf, isnan, nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_float, as_scores, check_rate
+from pac_wrap.base.arguments import as_array, as_float, as_scores, check_rate, label_text, type_of
 from pac_wrap.base.codec import SavedAsJSON
 from pac_wrap.base.floats import (
     Bits,
@@ -30,13 +31,15 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.consistency import digest_problems, version_problems
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.clause import Clause
-from pac_wrap.method.curves.band import band_of
+from pac_wrap.method.curves.band import band_of, check_delta, check_top
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.method.thresholds import LARGEST
-from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
+from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
+from pac_wrap.ranks.kernels import together
+from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, kth_largest, kth_smallest
 from pac_wrap.tails.bounds import Budget, budgets_at
 from pac_wrap.version import __version__
 
@@ -427,3 +430,56 @@ class Curve(Traced, SavedAsJSON):
             yield "there is no score in either class"
         for label, side in enumerate((self.normal, self.anomalous)):
             yield from side.problems(label, self.score_type)
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRequest:
+    """The deltas and the largest bounds that a curve is asked for; every entrance for requests takes it."""
+
+    delta_fpr: float = 0.05
+    delta_fnr: float = 0.05
+    anomaly_label: object = 1
+    top_fpr: float | None = None
+    top_fnr: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("delta_fpr", "delta_fnr"):
+            object.__setattr__(self, name, check_delta(name, getattr(self, name)))
+        for name in ("top_fpr", "top_fnr"):
+            object.__setattr__(self, name, check_top(name, getattr(self, name)))
+
+    @classmethod
+    def of_curve(cls, curve: Curve, anomaly_label: object = 1) -> "CurveRequest":
+        """Return the request that a curve answers."""
+        low, high = curve.normal, curve.anomalous
+        return cls(low.delta, high.delta, anomaly_label, low.top, high.top)
+
+    @property
+    def label_text(self) -> str | None:
+        """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
+        return label_text(self.anomaly_label)
+
+    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the ranks that both bands are anchored at."""
+        normal = band_of(sizes[0], self.delta_fpr, self.top_fpr).ranks.tolist()
+        anomalous = band_of(sizes[1], self.delta_fnr, self.top_fnr).ranks.tolist()
+        yield from (Rank(0, sizes[0] - rank) for rank in normal)
+        yield from (Rank(1, rank + 1) for rank in anomalous)
+
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Curve:
+        """Return the curve of two classes, wherever their scores live."""
+        normal, anomalous = ranked
+        if normal.size == anomalous.size == 0:
+            raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+        low = CurveSide.of(0, normal, self.delta_fpr, self.top_fpr)
+        return Curve(low, CurveSide.of(1, anomalous, self.delta_fnr, self.top_fnr), score_type)
+
+    def certify_scores(self, normal: ArrayLike, anomalous: ArrayLike) -> Curve:
+        """Return the curve of two classes whose scores are in memory."""
+        given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
+        low, high = as_scores(given[0], "normal"), as_scores(given[1], "anomalous")
+        if low.size and high.size:
+            warn_if_upside_down(rough_auc(low, high), low.size, high.size)
+        classes = [partial(RankedInMemory, one, "scores", None) for one in (low, high)]
+        ranked = together(classes, min(low.size, high.size))
+        return self.certify(*ranked, score_type=type_of(*given))
