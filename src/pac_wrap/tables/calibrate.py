@@ -7,10 +7,13 @@ calibrated as they come by. Memory is then bounded by the largest group.
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from functools import reduce
 from itertools import groupby
 from math import inf
-from operator import itemgetter
+from operator import add, itemgetter
 from os import PathLike, fspath
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final
 
 import numpy as np
@@ -65,10 +68,10 @@ class TableSource(PassSource):
     """The labelled scores of a table: of its classes, or of their kinds if a column names them.
 
     Up to `HELD` rows they are read once and held in memory. Beyond that, Parquet files are read anew on each
-    pass, and others once, into a table of DuckDB's own, which spills to disk. Scores of a wider type than
-    `score_type` are rounded to it. With a column of weights, those that survive the draw are seen; the table
-    must then be in order. Where missing scores are abstained on, tasks see them as NaN, and `missing` counts
-    those of the last pass.
+    pass, and others once: their scores go into a file for each class, or with kinds into a table of DuckDB's
+    own. Scores of a wider type than `score_type` are rounded to it. With a column of weights, those that
+    survive the draw are seen; the table must then be in order. Where missing scores are abstained on, tasks
+    see them as NaN, and `missing` counts those of the last pass.
     """
 
     def __init__(
@@ -95,6 +98,9 @@ class TableSource(PassSource):
         # the least and the greatest score so far, of all kinds
         self._ends = [inf, -inf]
         self._arrays: list[Floats] | None = None
+        # files that the scores of each class go into, and that they are read from once they are there
+        self._files: list[Path] = []
+        self._is_stored = False
         self._kind, self._weight = kind, weight if draws is not None else None
         if kind is not None:
             refuse_as_third(kind, (score, label), "kind")
@@ -108,12 +114,8 @@ class TableSource(PassSource):
             table.require_numbers(self._weight)
             value = table.score_sql(self._weight)
         # the expressions for score, mark and one thing more of a row, and what they are taken from
-        self.number, self.mark, self.value, self.relation = (
-            table.score_sql(score),
-            self._mark_sql(),
-            value,
-            "source",
-        )
+        self.number, self.mark, self.value = table.score_sql(score), self._mark_sql(), value
+        self.relation = "source"
         self._copied = table.reader == "read_parquet"
         super().__init__(self, self._kinds() if kind is not None else None)
 
@@ -167,8 +169,9 @@ class TableSource(PassSource):
         if self._arrays is None and self._known is None and rows is not None and rows <= most:
             self._arrays = self.parts()
         if self._arrays is None:
-            if self._weight is None:
-                self.copied()
+            if not self._copied and self._weight is None and not self._files:
+                folder = Path(mkdtemp(dir=self.table.scratch))
+                self._files = [folder / one.label for one in CLASSES]
             answer = super().answer(of, ask)
             sizes = self._known.sizes if self._known is not None else ()
         else:
@@ -219,6 +222,8 @@ class TableSource(PassSource):
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all batches."""
+        if self._is_stored:
+            return reduce(add, (task(*parts) for parts in self._stored()))
         total, sound, self.missing = None, True, 0
         count = len(self._populations)
         with closing(self._batches(task)) as batches:
@@ -232,15 +237,28 @@ class TableSource(PassSource):
                     scores = rounded(scores, self._type)
                 if scores.size and not isinstance(task, RankSearch):  # which sees some of them
                     self.see(scores)
-                part = task(*_divided(scores, codes, count))
-                total = part if total is None else total + part
+                parts = _divided(scores, codes, count)
+                for file, part in zip(self._files, parts, strict=False):
+                    with file.open("ab") as opened:
+                        opened.write(part.data)
+                found = task(*parts)
+                total = found if total is None else total + found
         if not sound:
             self.refuse()
         if self.missing:  # or are they texts that are no numbers?
             self.table.check_scores(self.score, "abstain")
         if total is None and not isinstance(task, RankSearch):
             raise no_rows(self.table.names)
+        self._is_stored = bool(self._files)
         return task(*[np.empty(0)] * count) if total is None else total
+
+    def _stored(self) -> Iterator[list[Floats]]:
+        """Yield the scores of each class that lie in a file, the others none, in batches."""
+        for place, file in enumerate(self._files):
+            for start in range(0, file.stat().st_size or 1, 8 * BATCH):
+                parts: list[Floats] = [np.empty(0), np.empty(0)]
+                parts[place] = np.fromfile(file, np.float64, BATCH, offset=start)
+                yield parts
 
     def _batches(self, task: PassTask) -> Generator[tuple[NDArray[Any], ...]]:
         """Yield the scores that a task needs, and the numbers of their populations, in batches."""

@@ -335,7 +335,7 @@ class Table:
         again: Callable[[], AbstractContextManager["Table"]] | None,
     ) -> None:
         self._connection, self._view, self._progress, self._again = connection, view, progress, again
-        self.names, self.files, self.reader = found.names, found.files, found.reader
+        self.names, self.files, self.reader, self.scratch = found
         self.columns, self.types, self.everything = view.columns, view.types, view.everything
         self.delimiter = delimiter
         self._shared = view.shared
