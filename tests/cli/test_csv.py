@@ -171,7 +171,7 @@ def test_another_number_of_rows_is_never_written(tmp_path: Path) -> None:
         open_found(found, ["score"], whole=True, output=tmp_path / "out.csv") as table,
     ):
         target = tmp_path / "out.csv"
-        said = refusal(lambda: copy_with(table, "score", lambda _: "1 AS v", target, "FORMAT csv", 9))
+        said = refusal(lambda: copy_with(table, "score", lambda _: ("1", "2"), target, "FORMAT csv", 9))
     assert "has 9 rows, but 10 were read" in said
 
 

@@ -469,10 +469,7 @@ def cell(value: Any) -> str | None:
 
 
 def is_streamed(start: bytes) -> bool:
-    """Return whether a table that starts so can be decided line by line: CSV and JSON lines can.
-
-    Parquet, a JSON array and JSON objects that span lines have to be read whole.
-    """
+    """Return whether a table that starts so can be decided line by line: CSV and JSON lines can."""
     refuse_binary(start, "standard input")
     if not start.removeprefix(MARK).strip():
         raise InputError(EMPTY_INPUT)

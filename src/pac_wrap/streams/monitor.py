@@ -293,10 +293,7 @@ def _csv_cells(
 
 
 def _json_cells(reader: ByteReader, start: bytes, wanted: list[str]) -> Iterator[list[list[Any]]]:
-    """Yield the values of the columns that are wanted; the first row has them all, later ones may lack some.
-
-    Without that, a column whose name was misspelt would be one that is always missing.
-    """
+    """Yield the values of the columns that are wanted, all of which the first row must name."""
     score, *others = wanted
     rows = JsonRows(reader, start)
     for batch in rows:

@@ -33,7 +33,7 @@ from pac_wrap.method.kinds.calibrate import populations_of
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Draws
-from pac_wrap.method.source import Ask, Auc, PassSource, T, parts_of
+from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, T, parts_of
 from pac_wrap.ranks.auc import rough_auc
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory
@@ -429,12 +429,12 @@ class TableGroups:
             [Part.of(request, places, block, self.score_type) for places, block in self.blocks()]
         )
 
-    def pooled(self, places: NDArray[np.int64]) -> "_Points":
+    def pooled(self, places: NDArray[np.int64]) -> ChunkSource:
         """Return the points of some groups, taken as one, in memory."""
         self._table.register("few", {"few": places})
         batches = list(self._points(f"WHERE {PLACE} IN (SELECT few FROM few)"))
         scores, marks = (np.concatenate([batch[column] for batch in batches]) for column in (1, 2))
-        return _Points(kernels().divide(scores, marks), self.score_type)
+        return ChunkSource(lambda: [(scores.astype(self.score_type), marks.astype(np.int8))], 1)
 
     def classes(self, groups: Sequence[Group]) -> dict[Group, tuple[Scores, Scores]]:
         """Return the normal and the anomalous scores of some groups, in memory."""
@@ -449,18 +449,6 @@ class TableGroups:
     def origin(self) -> dict[str, Any]:
         """Return where the scores came from, as a provenance has it."""
         return self.rows.origin()
-
-
-class _Points(PassSource):
-    """Two classes in memory."""
-
-    def __init__(self, classes: tuple[Floats, Floats], score_type: ScoreType) -> None:
-        self._classes, self._type = classes, score_type
-
-    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
-        """Return what is asked for."""
-        ranked = [RankedInMemory(scores, "scores", 1) for scores in self._classes]
-        return ask(ranked, score_type=self._type)
 
 
 class Numbered:
@@ -484,10 +472,7 @@ class Numbered:
 
     @staticmethod
     def ordered(query: str, batch: bool = False) -> str:
-        """Return a query for the score, the mark and the number of the group of each row, in their order.
-
-        `query` gives the columns score, mark and own, which is the group; and a batch, which is kept.
-        """
+        """Return a query for the score, the mark and the number of the group of each row, in their order."""
         rows = f"SELECT *, row_number() OVER () AS place FROM ({query})"
         joined = f"({rows}) AS given JOIN numbered ON given.own IS NOT DISTINCT FROM numbered.{OWN}"
         kept = "score, mark, batch" if batch else "score, mark"
@@ -514,10 +499,7 @@ def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | No
 
 
 def _moment(count: str, second: int, zone: str) -> str:
-    """Return the text that `as_group` gives a time, from its count of parts of a second since 1970.
-
-    Python's own times, as which DuckDB would hand it over, know no nanoseconds, and those of DuckDB no zone.
-    """
+    """Return the text that `as_group` gives a time, from its count of parts of a second since 1970."""
     part = f"((({count} % {second}) + {second}) % {second})"
     whole = f"strftime(make_timestamp(({count} - {part}) // {second // 10**6}), '%Y-%m-%d %H:%M:%S')"
     micro, digits = f"{part} // {second // 10**6}", len(str(second)) - 1
@@ -582,10 +564,7 @@ def _of_files(
 
 
 def are_calibration(source: TableSource, certificate: Certificate, measured: tuple[int, int]) -> bool:
-    """Return whether scores are the very ones that a certificate was made from.
-
-    `measured` is how many points of each class they hold; other numbers need no look at the scores.
-    """
+    """Return whether scores are the very ones that a certificate was made from."""
     known, drawn_by = (certificate.fpr, certificate.fnr), certificate.weighting
     sizes, digests = tuple(one.n for one in known), tuple(one.digest for one in known)
     if drawn_by is not None:

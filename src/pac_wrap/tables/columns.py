@@ -35,11 +35,7 @@ def require_column(column: str, columns: list[str]) -> None:
 
 
 def _nearest(wanted: str, columns: list[str]) -> str | None:
-    """Return the column that is likely meant: a slip of the keys, one that has the word in it, one alike.
-
-    >>> _nearest("score", ["id", "raw_score", "anomaly_score"])
-    'anomaly_score'
-    """
+    """Return the column that is likely meant: a slip of the keys, one that has the word in it, one alike."""
     lowered = {name.lower(): name for name in columns}
     within = [name for name in lowered if len(wanted) > 2 and wanted in name]
     # that of a detector rather than what went into it
@@ -85,10 +81,7 @@ def require_in_all(files: Sequence[object], names: Sequence[Sequence[str]], want
 
 
 def all_columns(files: Sequence[object], names: Sequence[Sequence[str]]) -> list[str]:
-    """Return the columns of all files, each once; two that differ only in case are refused.
-
-    Engines would take them for one, and fill each with what both hold.
-    """
+    """Return the columns of all files, each once; two that differ only in case are refused."""
     columns = list(dict.fromkeys(name for known in names for name in known))
     refuse_twins(columns, f"the table of {', '.join(map(str, files))}")
     return columns
@@ -109,11 +102,7 @@ def only_in_csv(delimiter: str | None) -> None:
 
 
 def number(text: str) -> float | None:
-    """Return a text as a number, NaN if it is empty, None if it is no number.
-
-    >>> [number(text) for text in ("", "0.5", " -INF ", "-1e400", "1_000", "0x10", "1,5", "true")]
-    [nan, 0.5, -inf, -inf, None, None, None, None]
-    """
+    """Return a text as a number by the rules of the house, NaN if it is empty, None if it is no number."""
     if not text:
         return nan
     if not _are_plain(text):
@@ -127,10 +116,7 @@ def number(text: str) -> float | None:
 def read_scores(
     score: str, values: Sequence[Any], before: int, where: str, on_missing: OnMissing
 ) -> tuple[Scores, InputError | None]:
-    """Return the scores up to the first value that is none, and its refusal; `before` rows came earlier.
-
-    A missing score is NaN, or is refused too.
-    """
+    """Return the scores up to the first value that is none, and its refusal; `before` rows came earlier."""
     abstain = on_missing == "abstain"
     kinds = set(map(type, values))
     texts = all(issubclass(kind, str) for kind in kinds)
@@ -247,13 +233,7 @@ FALSE: Final[tuple[str, ...]] = ("0", "0.0", "false")
 def anomaly_marks(
     counted: Sequence[tuple[str | None, int]], column: str, anomaly_label: str | None
 ) -> tuple[str, ...]:
-    """Return the lower-case texts that mark an anomaly, given each label of a column and its count.
-
-    >>> anomaly_marks([("0", 990), ("1", 10)], "label", None)
-    ('1', '1.0', 'true')
-    >>> anomaly_marks([("fault", 10), ("ok", 990)], "state", "Fault")
-    ('fault',)
-    """
+    """Return the lower-case texts that mark an anomaly, given each label of a column and its count."""
     values = [value for value, _ in counted if value is not None]
     for value, count in counted:
         if value is None:
@@ -284,20 +264,12 @@ def anomaly_marks(
 
 
 def without_case(text: str) -> str:
-    """Return a text in lower case if it is ASCII; engines disagree about other letters.
-
-    >>> without_case("Fault"), without_case("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}")
-    ('fault', 'İ')
-    """
+    """Return a text in lower case if it is ASCII; engines disagree about other letters."""
     return text.lower() if text.isascii() else text
 
 
 def spellings(label: str) -> tuple[str, ...]:
-    """Return the ways in which a label may be written in a file, as `without_case` leaves them.
-
-    >>> spellings("1"), spellings("Böse")
-    (('1', '1.0'), ('Böse', 'böse', 'BÖSE'))
-    """
+    """Return the ways in which a label may be written in a file, as `without_case` leaves them."""
     text = without_case(label)
     if re.fullmatch(r"[+-]?\d+(\.0)?", text):
         whole = text.removesuffix(".0")

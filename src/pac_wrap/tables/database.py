@@ -348,10 +348,7 @@ def calibrate(
 
 
 def from_answers(text: str, request: Request, source: Source) -> Certificate:
-    """Return the certificate that all answers lead to; `UnansweredError` brings the next statement.
-
-    The text is CSV: for each statement in turn a header and the rows of its answer.
-    """
+    """Return the certificate that all answers lead to; `UnansweredError` brings the next statement."""
     answers = _divided(text)
     number = 0
 
@@ -445,10 +442,7 @@ class Remote(Known):
         return self._counted_at(self._look([threshold], hashed=False), 0)[0]
 
     def prove(self, certificate: Certificate) -> Certificate:
-        """Return the certificate with its digests, if all it rests on is there in one look at the table.
-
-        A score with less than k scores below it and k up to it is the k-th smallest, however it was found.
-        """
+        """Return the certificate with its digests, if all it rests on is there in one look at the table."""
         deciding = {*certificate.deciding, float(rounded(certificate.rule.anomaly_from, self.score_type))}
         found = sorted({at for at in self._found.values() if at.score in deciding})
         row = self._look([at.score for at in found], hashed=True)

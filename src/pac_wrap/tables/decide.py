@@ -37,7 +37,9 @@ from pac_wrap.tables.sql import (
 )
 from pac_wrap.tables.table import Table
 
+# the columns that are added, and what gives their expressions
 ADDED: Final = ("verdict", "prediction_set")
+Answers = Callable[[Compared], tuple[str, str]]
 # a column by which rows stay in order; no table has one of this name
 _ROW: Final = '"pac-wrap row"'
 _WRITERS: Final = {
@@ -105,17 +107,19 @@ def decide_table(
     options: str,
     on_missing: OnMissing = "abstain",
 ) -> Counted:
-    """Write all columns of a table, and the verdict and prediction set of every row, to a file; count them.
-
-    `options` are those of COPY. An OSError says why the file cannot be written.
-    """
+    """Write all columns of a table, and the verdict and prediction set of every row, and count them."""
     table.require_numbers(score)
     refuse_added(table.columns, ADDED)
     refuse_undecidable(table, certificate, score)
+
+    def answers(compared: Compared) -> tuple[str, str]:
+        exclusions = prediction_set_sql(certificate.exclusions, compared)
+        return verdict_sql(certificate.rule, compared), exclusions
+
     if table.reader == "read_csv":
-        return _decide_csv(table, certificate, score, target, options, on_missing)
+        return _decide_csv(table, answers, score, target, options, on_missing)
     counted = _counted(table, certificate.rule, score, on_missing)
-    copy_with(table, score, partial(_answers, certificate), target, options, counted.points)
+    copy_with(table, score, answers, target, options, counted.points)
     return counted
 
 
@@ -128,19 +132,17 @@ def _counted(table: Table, rule: Rule, score: str, on_missing: OnMissing) -> Cou
 
 
 def _decide_csv(
-    table: Table, certificate: Certificate, score: str, target: Path, options: str, on_missing: OnMissing
+    table: Table, answers: Answers, score: str, target: Path, options: str, on_missing: OnMissing
 ) -> Counted:
     """Decide CSV files, which are read once: what is wrong makes the copy fail, and the output is counted."""
     rows = table.counted or 0
     if not rows:
         raise no_rows(table.names)
-    copy = partial(copy_with, table, score, partial(_answers, certificate), target, options, rows)
+    copy = partial(copy_with, table, score, answers, target, options, rows)
     try:
         try:
             copy()
-        except (
-            MisfitError
-        ):  # types of the first rows alone, threads that did not meet, a score that is no number
+        except MisfitError:  # threads that did not meet, or a score that is no number
             table.look_at_all_cells()
             copy()
     except MisfitError as error:
@@ -157,13 +159,6 @@ def _decide_csv(
     return counted
 
 
-def _answers(certificate: Certificate, compared: Compared) -> str:
-    return (
-        f"{verdict_sql(certificate.rule, compared)} AS verdict,"
-        f" {prediction_set_sql(certificate.exclusions, compared)} AS prediction_set"
-    )
-
-
 def decide_groups_table(
     table: Table,
     certificate: GroupCertificate,
@@ -172,10 +167,7 @@ def decide_groups_table(
     options: str,
     on_missing: OnMissing = "abstain",
 ) -> Counted:
-    """Write all columns of a table, and the verdict and prediction set of every row, to a file.
-
-    `options` are those of COPY. An OSError says why the file cannot be written.
-    """
+    """Write all columns of a table, and the verdict and prediction set of every row, to a file."""
     score = columns[0]
     refuse_added(table.columns, ADDED)
     refuse_narrower(table.score_type(score), certificate, score)
@@ -193,32 +185,24 @@ def decide_groups_table(
     )
     table.rows(f"CREATE TABLE ruled AS SELECT {OWN}, rules.* FROM numbered JOIN rules USING ({PLACE})")
     joined = f"LEFT JOIN ruled ON {value} IS NOT DISTINCT FROM ruled.{OWN}"
-    copy_with(table, score, _group_answers, target, options, rows, joined)
-    compared = Compared.number(score_sql(score, types[score]))
-    answered = f"SELECT {_group_answers(compared)} FROM {table.everything} {joined}"
-    tests = ", ".join(f"count(*) FILTER (verdict = {one})" for one in (Verdict.ANOMALY, Verdict.NORMAL))
-    ((alarms, clears),) = table.rows(f"SELECT {tests} FROM ({answered})")
+    copy_with(table, score, answers_sql, target, options, rows, joined)
+    verdict, _ = answers_sql(Compared.number(score_sql(score, types[score])))
+    tests = ", ".join(f"count(*) FILTER (({verdict}) = {one})" for one in (Verdict.ANOMALY, Verdict.NORMAL))
+    ((alarms, clears),) = table.rows(f"SELECT {tests} FROM {table.everything} {joined}")
     counts = np.array([row[2] for row in found.rows])
     return Counted(alarms, clears, rows, missing, int(counts[places == NEVER].sum()))
-
-
-def _group_answers(compared: Compared) -> str:
-    return "{} AS verdict, {} AS prediction_set".format(*answers_sql(compared))
 
 
 def copy_with(
     table: Table,
     score: str,
-    answers: Callable[[Compared], str],
+    answers: Answers,
     target: Path,
     options: str,
     rows: int,
     joined: str = "",
 ) -> None:
-    """Write all columns, and those that answer the score, to a file; another number of rows is an error.
-
-    `joined` may join each row with what the answers need.
-    """
+    """Write all columns, and those that answer the score, to a file; another number of rows is an error."""
     # here the score alone is written otherwise, and finding the types of all columns takes long
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.all_types()
@@ -226,7 +210,8 @@ def copy_with(
     source = table.everything
     if joined:  # after which rows would come in any order
         source = f"(SELECT *, row_number() OVER () AS {_ROW} FROM {source})"
-    query = f"SELECT written.{columns}, {answers(compared)} FROM {source} AS written {joined}"
+    answered = ", ".join(f"{one} AS {name}" for one, name in zip(answers(compared), ADDED, strict=True))
+    query = f"SELECT written.{columns}, {answered} FROM {source} AS written {joined}"
     if joined:
         query = f"SELECT * EXCLUDE ({_ROW}) FROM ({query}) ORDER BY {_ROW}"
     try:

@@ -34,11 +34,7 @@ class RowsInTime:
 def rows_in_time(
     table: Table, score: str, label: str, anomaly_label: str | None, time: str, series: str | None = None
 ) -> RowsInTime:
-    """Return the rows of a table by series and time; without `series`, all of them are one.
-
-    Times are numbers, dates or time stamps, as texts too. A time that is missing, or that two rows of a
-    series have, is refused, and so is a score that is neither a number nor missing.
-    """
+    """Return the rows of a table by series and time; without `series`, all of them are one."""
     require_two(score, label)
     table.require_numbers(score)
     for column in (time, *([] if series is None else [series])):
@@ -142,11 +138,7 @@ def joined(
     delimiter: str | None = None,
     progress: Progress = lambda share: None,
 ) -> dict[str, tuple[Scores, Marks]]:
-    """Return each column of scores, and where labels mark an anomaly, in the order of the first table.
-
-    Each path is a table, and a pattern the table of its files. A column of scores stands in one of them, the
-    key in all, and the label in one at least. Keys are compared as texts.
-    """
+    """Return each column of scores with its labels, of tables that share a key, in the order of the first."""
     for one in (*scores, label):
         if one == key:
             raise InputError(f"column {quoted(key)} cannot be the key and something else; name two columns")

@@ -216,11 +216,7 @@ def answers_sql(compared: Compared, dialect: Dialect = "duckdb") -> tuple[str, s
 def group_verdict_sql(
     certificate: "GroupCertificate", score: str, group: str, dialect: Dialect = "duckdb"
 ) -> str:
-    """Return the expression that gives 1 (anomaly), 0 (normal) or -1 (abstain), by the rule of a row's group.
-
-    Groups with the same rule share a branch. What a database writes otherwise than `spellings` has it is left
-    undecided: times with a zone, and in some a float32 from 2^24 on.
-    """
+    """Return the expression for the verdict of a row by the rule of its group; equal rules share a branch."""
     branches: dict[Rule, list[str | None]] = {}
     for texts, rule in _rules(certificate, dialect):
         if (rule.normal_below, rule.anomaly_from) != (-inf, inf):
@@ -279,10 +275,7 @@ def _rules(certificate: "GroupCertificate", dialect: Dialect) -> Iterator[tuple[
 
 
 def spellings(group: Group, dialect: Dialect) -> tuple[str | None, ...]:
-    """Return the texts by which a database may know a group, which it compares as a text.
-
-    A number may stand in a column of floats, as one of whole numbers with missing ones often does.
-    """
+    """Return the texts by which a database may know a group, which it compares as a text."""
     text = text_of(group)
     if isinstance(group, str) and _FRACTION.fullmatch(group):  # whose last zeros a database leaves out
         return tuple(dict.fromkeys([text, group.rstrip("0")]))

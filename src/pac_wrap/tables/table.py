@@ -80,15 +80,12 @@ _DURATION: Final = 18
 
 @dataclass(frozen=True, slots=True)
 class DuckDBView:
-    """What the view called source shows: the types of its columns, and what else is in the files.
-
-    `everything` holds every column and stands after FROM. For Parquet it is no query of its own: each `*`
-    takes DuckDB a time that grows with the square of the number of columns. CSV files were looked at, and
-    their rows counted, beforehand; a Parquet file tells its rows. Of JSON there are the wanted columns alone.
-    """
+    """What the view called source shows: the types of its columns, and what else is in the files."""
 
     columns: list[str]
     types: dict[str, str]
+    # holds every column, but of JSON the wanted ones alone, and stands after FROM; for Parquet it is no query
+    # of its own: each * takes DuckDB a time that grows with the square of the number of columns
     everything: str
     csv_files: tuple[CsvFile, ...] = ()
     rows: int | None = None
@@ -109,10 +106,7 @@ def make_view(
     source: str | None = None,
     number: str | None = None,
 ) -> DuckDBView:
-    """Make files the view called source, which shows texts of CSV and JSON, and a column of numbers as such.
-
-    Where everything is shown, the column `source` holds the name of each row's file, if it is asked for.
-    """
+    """Make files the view called source, which shows CSV and JSON as texts, and a column of numbers."""
     # what stands after the columns of each file
     named = [
         "" if source is None else f", {quote_text(name)} AS {quote_name(source)}"
@@ -231,11 +225,7 @@ def _csv(
     named: Sequence[str],
     number: str | None,
 ) -> DuckDBView:
-    """Show columns as texts, NULL where a cell is empty; without `whole` there are only the wanted ones.
-
-    With `whole`, columns of numbers become numbers where everything is written, but for wanted ones: the
-    first of those holds scores, and others stay texts.
-    """
+    """Show columns as texts, NULL where a cell is empty; with `whole` all, with types where written."""
     paths, names = [file.path for file in files], [file.header.names for file in files]
     require_in_all(paths, names, wanted)
     columns = all_columns(paths, names)
@@ -331,13 +321,11 @@ class Table:
         found: FoundFiles,
         view: DuckDBView,
         progress: Progress,
-        delimiter: str | None,
         again: Callable[[], AbstractContextManager["Table"]] | None,
     ) -> None:
         self._connection, self._view, self._progress, self._again = connection, view, progress, again
         self.names, self.files, self.reader, self.scratch = found
         self.columns, self.types, self.everything = view.columns, view.types, view.everything
-        self.delimiter = delimiter
         self._shared = view.shared
         # passes over all rows so far
         self._passes = 0
@@ -397,11 +385,7 @@ class Table:
     def check_scores(
         self, score: str, on_missing: OnMissing = "stop", counted: Sequence[str] = ()
     ) -> tuple[int, ...]:
-        """Return how many rows there are, how many scores are missing, and how many rows meet each condition.
-
-        A text that is no number is refused with its row, and so is a missing score unless it is abstained on;
-        nothing is kept in memory.
-        """
+        """Return how many rows there are, how many lack a score, and how many meet each condition."""
         self.require_numbers(score)
         number, kind = self.score_sql(score), self.types[score]
         missing, text = f"{number} IS NULL OR isnan({number})", text_sql(score, kind)
@@ -560,7 +544,7 @@ def open_found(
             if isinstance(instead, InputError):
                 instead = InputError(f"{instead}; check that it is whole and what its name says")
             raise instead from error
-        table = Table(connection, found, view, progress, delimiter, again)
+        table = Table(connection, found, view, progress, again)
         if leave_out and label is not None:
             table.leave_out(label, leave_out)
         yield table
@@ -568,28 +552,8 @@ def open_found(
 
 @contextmanager
 def open_table(
-    paths: Sequence[str],
-    scores: Sequence[str],
-    label: str | None = None,
-    *,
-    whole: bool = False,
-    passes: bool = False,
-    delimiter: str | None = None,
-    leave_out: Sequence[str] = (),
-    progress: Progress = lambda done: None,
+    paths: Sequence[str], scores: Sequence[str], label: str | None = None, **options: Any
 ) -> Iterator[Table]:
     """Open files, patterns or "-" (standard input) as one table, as `open_found` does."""
-    with (
-        found_files(paths) as found,
-        open_found(
-            found,
-            scores,
-            label,
-            whole=whole,
-            passes=passes,
-            delimiter=delimiter,
-            leave_out=leave_out,
-            progress=progress,
-        ) as table,
-    ):
+    with found_files(paths) as found, open_found(found, scores, label, **options) as table:
         yield table

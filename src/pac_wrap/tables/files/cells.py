@@ -139,22 +139,17 @@ def _is_utf8(text: bytes) -> bool:
 
 
 class Lines(NamedTuple):
-    """Rows of CSV or JSON that stand as they are: their text, where each begins and ends, and their scores.
-
-    `doubts` are the rows whose cell is no number that is read here, and what it holds.
-    """
+    """Rows of CSV or JSON that stand as they are: their text, where each begins and ends, their scores."""
 
     text: bytes
     spans: NDArray[np.uint64]
     scores: NDArray[np.float64]
+    # the rows whose cell is no number that is read here, and what it holds
     doubts: list[tuple[int, str]]
 
 
 def read_score_cells(text: bytes, width: int, place: int) -> Lines | None:
-    """Return the rows of a text with commas and without quotes and carriage returns, and their scores.
-
-    None if a row has another number of cells, or nothing was compiled.
-    """
+    """Return the rows of a text with commas alone, and their scores; None if in doubt, or without C."""
     compiled = functions()
     if compiled is None:
         return None
@@ -175,10 +170,7 @@ def read_score_cells(text: bytes, width: int, place: int) -> Lines | None:
 
 
 def read_score_objects(text: bytes, names: list[bytes], place: int) -> Lines | None:
-    """Return the rows of JSON lines that all have these names, as they are written, and their scores.
-
-    Each row ends before its closing brace. None if a row is anything else, or nothing was compiled.
-    """
+    """Return the rows of JSON lines that all have these names, and their scores; None if in doubt."""
     compiled = functions()
     if compiled is None:
         return None
@@ -212,11 +204,7 @@ def with_endings(lines: Lines, codes: NDArray[np.uint8], endings: list[bytes]) -
 
 
 def kind_of(spelled: int) -> Kind:
-    """Return what a column is whose cells are spelled so: numbers, where each cell is one and there are some.
-
-    >>> kind_of(0), kind_of(1), kind_of(1 | 2), kind_of(1 | 2 | 4)
-    ('VARCHAR', 'BIGINT', 'DOUBLE', 'VARCHAR')
-    """
+    """Return what a column is whose cells are spelled so: numbers, where there are some and all are."""
     if not spelled & _FILLED or (spelled & _NOT_WHOLE and spelled & _NOT_PLAIN):
         return "VARCHAR"
     return "DOUBLE" if spelled & _NOT_WHOLE else "BIGINT"

@@ -58,11 +58,7 @@ _NEWER: Final = (
 def connected(
     files: Sequence[Path], scratch: Path | None = None, output: Path | None = None, *, passes: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection that reads these files, writes the output, and spills into the scratch folder.
-
-    Rows come in order. `passes` is for going over many rows whose order does not matter: with the help of
-    statistics, and in bounded memory.
-    """
+    """Yield a connection that reads these files in order, or fast in any, and writes the output."""
     for file in files:
         if not is_unicode(os.path.realpath(file)):
             raise InputError(f"the name {os.fspath(file)!r} is not UTF-8; rename it")
@@ -278,10 +274,7 @@ TRIPLE: Final = PAIR + DOUBLE
 
 
 def batches(relation: Streamable, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
-    """Yield columns of these formats, none with NULL; what is yielded is valid until the next one.
-
-    What goes wrong, and whatever else the stream holds, raises a RuntimeError that says so.
-    """
+    """Yield columns of these formats, none with NULL; what is yielded is valid until the next one."""
     capsule = relation.__arrow_c_stream__()
     stream = _Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
     try:
@@ -302,14 +295,7 @@ def batches(relation: Streamable, formats: bytes = PAIR) -> Generator[tuple[NDAr
 
 
 def gathered(parts: Iterable[tuple[NDArray[Any], ...]], rows: int) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Yield the same rows in batches of about `rows`, in one buffer: every batch has a cost of its own.
-
-    >>> pairs = [(np.zeros(2), np.ones(2, np.uint8))] * 3
-    >>> [scores.size for scores, _ in gathered(pairs, 3)]
-    [2, 2, 2]
-    >>> [scores.size for scores, _ in gathered(pairs, 4)]
-    [4, 2]
-    """
+    """Yield the same rows in batches of about `rows`, in one buffer: every batch has a cost of its own."""
     buffers: list[NDArray[Any]] = []
     filled = 0
     for columns in parts:

@@ -59,10 +59,7 @@ def found_files(paths: Sequence[str], start: bytes = b"") -> Iterator[FoundFiles
 
 
 def find_all(paths: Sequence[str], scratch: Path, start: bytes = b"") -> list[Path]:
-    """Return the files that several paths or patterns stand for; a file named twice is refused.
-
-    Files of the same content under different names are warned of: their rows would count twice too.
-    """
+    """Return the files that several paths or patterns stand for; a file named twice is refused."""
     if list(paths).count("-") > 1:
         raise InputError("standard input is named twice, but can be read once; name - once")
     files = [file for path in paths for file in find_files(path, scratch, start)]
@@ -87,10 +84,7 @@ def find_all(paths: Sequence[str], scratch: Path, start: bytes = b"") -> list[Pa
 
 
 def _same_content(files: list[Path]) -> Iterator[tuple[Path, Path]]:
-    """Yield each file whose content an earlier one has, after that one.
-
-    Only files of one size, whose first and last blocks are the same, are read as a whole.
-    """
+    """Yield each file whose content an earlier one has, after that one."""
     alike: dict[tuple[int, bytes], list[Path]] = {}
     sizes = Counter(file.stat().st_size for file in files)
     for file in files:
@@ -115,10 +109,7 @@ def _outer_blocks(file: Path, size: int) -> bytes:
 
 
 def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
-    """Return the files that a path, a pattern or "-" (standard input) stands for.
-
-    `start` is what was read of standard input already.
-    """
+    """Return the files that a path, a pattern or "-" (standard input) stands for."""
     if path == "-":
         return [_spooled(scratch, start)]
     if _REMOTE.match(path) and not Path(path).exists():

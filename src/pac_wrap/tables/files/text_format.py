@@ -64,11 +64,7 @@ def standard_input() -> BufferedReader:
 
 
 def is_json(start: bytes) -> bool:
-    """Return whether a table that starts so is JSON; a column of a CSV may be called [id] or {id}.
-
-    >>> is_json(b'{"score": 1}'), is_json(b"[id],score")
-    (True, False)
-    """
+    """Return whether a table that starts so is JSON; a column of a CSV may be called [id] or {id}."""
     return re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*("|\}|$)|\[\s*(\{|\[|\]|$))', start) is not None
 
 
@@ -80,10 +76,7 @@ def refuse_binary(start: bytes, name: str) -> None:
 
 
 def whole_lines(reader: ByteReader, start: bytes) -> Iterator[str]:
-    """Yield text that ends with a line's end, the last piece perhaps without one.
-
-    Bytes that are no UTF-8 become surrogates, so that writing gives them back.
-    """
+    """Yield text that ends with a line's end, the last piece perhaps without one."""
     waiting, chunk = bytearray(), start.removeprefix(MARK)
     while chunk:
         cut = chunk.rfind(b"\n") + 1
@@ -229,11 +222,7 @@ def up_to_first(
 
 
 def check_delimiter(delimiter: str | None) -> str | None:
-    """Return the delimiter, a tab for the word `tab`; what cannot separate cells is refused.
-
-    >>> check_delimiter("tab")
-    '\\t'
-    """
+    """Return the delimiter, a tab for the word `tab`; what cannot separate cells is refused."""
     found = delimiter if delimiter is None else _WORDS.get(delimiter, delimiter)
     if found is None or (
         len(found) == 1 and found.isascii() and not found.isalnum() and found not in '"\r\n\0+-._'
@@ -286,10 +275,8 @@ def _first_row(text: str, delimiter: str) -> tuple[list[str] | str, int]:
 
 
 def _stray(lines: list[str], row: list[str]) -> bool:
-    """Return whether lines hold a carriage return that neither ends a line nor stands in a cell of their row.
-
-    The csv module passes over some; read by other rules, they end rows.
-    """
+    """Return whether lines hold a carriage return that ends no line and stands in no cell of their row."""
+    # the csv module passes over some; read by other rules, they end rows
     inside = sum(len(_LONE.findall(cell)) for cell in row)
     return len(_LONE.findall("\n".join([*lines, ""]))) != inside
 
@@ -341,11 +328,7 @@ class JsonBatch(NamedTuple):
 
 
 class JsonRows:
-    """The rows of JSON, batch by batch; `where` starts the sentence that refuses one.
-
-    Whether each row has a line of its own is told by the first, unless it is known. The values of a row are
-    texts, true, false, None, and `Token`s. `names` are the columns found so far.
-    """
+    """The rows of JSON, batch by batch, with the columns found so far; `where` starts a refusal."""
 
     def __init__(
         self, reader: ByteReader, start: bytes, where: str = "", on_lines: bool | None = None
@@ -404,10 +387,7 @@ class JsonRows:
                 raise InputError(f"{self.where}row {row:,} is not UTF-8; convert the file first")
 
     def column(self, name: str, batch: JsonBatch) -> list[str | None]:
-        """Return a column of the last batch as the texts by which its values are known, None where missing.
-
-        A list or an object is refused, with its row.
-        """
+        """Return a column of the last batch as texts, None where missing; a list or an object is refused."""
         values = [row.get(name) for row in batch.rows]
         kinds = set(map(type, values))
         if kinds == {str}:
@@ -573,14 +553,7 @@ def _not_an_object(found: Any) -> str | None:
 
 
 def known_as(value: Any) -> str | None:
-    """Return the text by which a value that is not nested is known, None if it is missing.
-
-    A number without a fraction is its digits, so that 7.0 is 7 as in Parquet; one beyond all doubles stays as
-    it is written.
-
-    >>> [known_as(one) for one in ("7.0", Token("7.0"), Token("1e2"), True, Token("NaN"))]
-    ['7.0', '7', '100', 'true', None]
-    """
+    """Return the text by which a value that is not nested is known: 7.0 is 7, as in Parquet."""
     if value is None or type(value) is str:
         return value
     if isinstance(value, bool):
