@@ -157,7 +157,8 @@ const PacWrap = (() => {
     const { normal, anomalous, texts, mark, rules } = curve;
     const both = [i < normal.bounds.length && "fpr", j < anomalous.bounds.length && "fnr"].filter(Boolean);
     if (!both.length) return null;
-    const values = { threshold: repr(t), rule: repr(rules ? rules[place] : t) };
+    const tau = t + 0;  // a certificate has no threshold -0
+    const values = { threshold: repr(tau), rule: repr(rules ? rules[place] : tau) };
     const [pattern, filled] = [new RegExp(`"${mark}(\\w+)"`, "g"), (_, name) => values[name]];
     for (const [name, side, step] of [["fpr", normal, i], ["fnr", anomalous, j]]) {
       if (!both.includes(name)) continue;
