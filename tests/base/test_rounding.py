@@ -10,7 +10,14 @@ import pytest
 from rich.console import RenderableType
 
 from pac_wrap import Guarantee, calibrate
-from pac_wrap.base.floats import confidence_left, float_below, kept_together, rounded_down, rounded_up
+from pac_wrap.base.floats import (
+    ceiling_up,
+    confidence_left,
+    float_below,
+    kept_together,
+    rounded_down,
+    rounded_up,
+)
 from pac_wrap.cli.demo import _promise
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import compare_scores
@@ -172,3 +179,10 @@ def test_the_bounds_of_a_comparison_are_rounded_up() -> None:
         found = [float(word) for word in text.replace("*", "").split()[2:]]
         exact = [one.abstained, one.common_ceiling, one.fnr_at(0.0512345), one.fpr_at(0.05)]
         assert all(a >= b for a, b in zip(found, exact, strict=True))
+
+
+@pytest.mark.parametrize("rate", [0.0760340738721584, 0.1, 1e-15, 0.9999999999999, 1 / 3, 0.5])
+def test_a_computed_ceiling_has_twelve_digits_and_is_never_lower(rate: float) -> None:
+    up = ceiling_up(rate)
+    assert rate <= up <= rate * (1 + 1e-11)
+    assert up == float(f"{up:.11e}")

@@ -247,6 +247,9 @@ _FLOOR: Final = Context(prec=28, rounding=ROUND_FLOOR)
 _EXACT: Final = Context(prec=50)
 
 
+_CEILING: Final = Context(prec=12, rounding=ROUND_CEILING)
+
+
 def rounded_up(rate: float, unit: int = 1, digits: int = 4) -> str:
     """Return a ceiling or a delta with so many digits, never below the true one; `unit` 100 is percent."""
     return _written(Context(prec=digits, rounding=ROUND_CEILING).multiply(Decimal(repr(float(rate))), unit))
@@ -269,6 +272,14 @@ def between(low: float, high: float) -> str:
     if low > 0.0:
         return f"{Decimal(rounded_down(low, digits=_TOLD)):,f} to {most}"
     return f"at most {most}" if high > 0.0 else "none"
+
+
+def ceiling_up(rate: float) -> float:
+    """Return the least number of 12 significant digits that is not below a computed ceiling.
+
+    The digits behind them are those of one implementation of the inverse tail; these every one can write.
+    """
+    return float(_CEILING.create_decimal(repr(rate)))
 
 
 def confidence_left(*deltas: float) -> Decimal:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from pac_wrap.base.arguments import check_count, check_rate
-from pac_wrap.base.floats import confidence_left, equal_share, rounded_down, rounded_up
+from pac_wrap.base.floats import ceiling_up, confidence_left, equal_share, rounded_down, rounded_up
 from pac_wrap.base.text import LONGEST, is_unicode, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise, Shift
@@ -148,9 +148,11 @@ class Promise:
         """Return the ceiling that follows from one that calibration keeps; 1 where nothing does."""
         if rate == self.at_calibration:
             return self.ceiling
+        if self.label_noise is None and self.shift is None:
+            return rate
         for room in (self.label_noise, self.shift):
             rate = rate if room is None else room.after(rate)
-        return rate
+        return ceiling_up(rate)
 
     def spent(self, errors: int, n: int) -> Budget | None:
         """Return the budget that counted errors among n points spend; None where nothing below 1 follows."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, gammainccinv, gammaincinv
 
 from pac_wrap.base.arguments import check_count, check_rate
-from pac_wrap.base.floats import confidence_left, kept_together, of_few_digits, shared_together
+from pac_wrap.base.floats import ceiling_up, confidence_left, kept_together, of_few_digits, shared_together
 from pac_wrap.errors import InputError
 from pac_wrap.tails.binomial import (
     MANY,
@@ -416,7 +416,7 @@ class Budget:
 
         A rate below the least ceiling that can be asked for is raised to it.
         """
-        rate = max(upper_bound(errors, n, delta), LEAST_CEILING)
+        rate = ceiling_up(max(upper_bound(errors, n, delta), LEAST_CEILING))
         return None if rate >= 1.0 else find_budget(n, rate, delta)
 
     @property

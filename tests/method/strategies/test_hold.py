@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from pac_wrap.base.floats import ceiling_up
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
@@ -42,7 +43,7 @@ def test_hold_fnr_keeps_its_ceiling_and_certifies_the_counted_alarms(
     assert outcome.certified is not None
     assert outcome.certified.max_fnr == guarantee.max_fnr
     alarms = int(np.count_nonzero(normal >= tau))
-    bound = upper_bound(alarms, normal.size, guarantee.delta_fpr)
+    bound = ceiling_up(upper_bound(alarms, normal.size, guarantee.delta_fpr))
     if bound < 1.0:
         assert outcome.fpr is not None
         assert outcome.certified.max_fpr == outcome.fpr.rate == bound
@@ -67,7 +68,7 @@ def test_hold_fpr_keeps_its_ceiling_and_certifies_the_counted_misses(
     assert outcome.certified.max_fpr == guarantee.max_fpr
     # at tau = inf no alarm is ever given, so that even an anomaly at inf is missed
     misses = anomalous.size if tau == inf else int(np.count_nonzero(anomalous < tau))
-    bound = upper_bound(misses, anomalous.size, guarantee.delta_fnr)
+    bound = ceiling_up(upper_bound(misses, anomalous.size, guarantee.delta_fnr))
     if bound < 1.0:
         assert outcome.fnr is not None
         assert outcome.certified.max_fnr == outcome.fnr.rate == bound
@@ -97,7 +98,7 @@ def test_hold_fnr_by_hand() -> None:
     normal = np.array([-2.0, -1.0, 0.0, 0.5, 3.0])
     outcome = held(normal, anomalous, Guarantee(0.05, 0.3, 0.25, 0.2), "fnr")
     assert outcome.rule == Rule(1.0, 1.0)
-    assert outcome.certified == Guarantee(upper_bound(1, 5, 0.25), 0.3, 0.25, 0.2)
+    assert outcome.certified == Guarantee(ceiling_up(upper_bound(1, 5, 0.25)), 0.3, 0.25, 0.2)
     assert outcome.thresholds == Thresholds(nextafter(0.5, inf), 1.0)
     # no level is chosen among others
     assert Hold("fnr").tried(FIVE, (5, 10)) == 1
@@ -136,12 +137,12 @@ def test_holding_a_side_with_infinite_scores() -> None:
     assert fnr.rule.single
     assert fnr.rule.anomaly_from == LARGEST
     assert fnr.certified is not None
-    assert fnr.certified.max_fpr == upper_bound(0, 100, 0.05)
+    assert fnr.certified.max_fpr == ceiling_up(upper_bound(0, 100, 0.05))
     fpr = held(bottom, top, FIVE, "fpr")
     assert fpr.rule.single
     assert fpr.rule.anomaly_from == -LARGEST
     assert fpr.certified is not None
-    assert fpr.certified.max_fnr == upper_bound(0, 100, 0.05)
+    assert fpr.certified.max_fnr == ceiling_up(upper_bound(0, 100, 0.05))
     # normal points at inf leave no room for an alarm
     never = held(top, top, FIVE, "fpr")
     assert never.rule.single

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincc, gammaln
 
 from pac_wrap.base.arguments import check_rate
-from pac_wrap.base.floats import rounded_down, rounded_up
+from pac_wrap.base.floats import ceiling_up, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
@@ -103,7 +103,8 @@ class Ladder:
         """Return the ceiling of a rung."""
         if errors == self.kept:
             return self.asked
-        return upper_bound(errors, self.n, self.level)
+        rate = upper_bound(errors, self.n, self.level)
+        return min(ceiling_up(rate), max(rate, self.highest))
 
 
 @lru_cache(maxsize=64)
@@ -465,8 +466,10 @@ class Staircase(NamedTuple):
         """Return the budgets of a rung, normal first."""
         ceiling = self.ladder.ceiling(errors)
         paid = Budget.of(self.ladder.n, ceiling, self.ladder.level)
-        share = self.other.at_calibration * (ceiling / self.ladder.asked)
-        kept = Budget.of(self.others, max(share, self.least), self.other.delta)
+        share = max(self.other.at_calibration * (ceiling / self.ladder.asked), self.least)
+        if share != self.other.at_calibration:
+            share = ceiling_up(share)
+        kept = Budget.of(self.others, share, self.other.delta)
         return (paid, kept) if self.normal_pays else (kept, paid)
 
     def at(self, number: int) -> tuple[Budget, Budget]:
