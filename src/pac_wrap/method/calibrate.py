@@ -41,7 +41,8 @@ def calibrate(
     ----------
     normal, anomalous : array-like of float, or mapping of kinds to such
         The scores of each class, higher for what is more anomalous; infinities are scores too. By kind, as in
-        `{"card stolen": scores, "account takeover": scores}`, the ceilings hold for every kind.
+        `{"card stolen": scores, "account takeover": scores}`, the ceilings hold for every kind, and the
+        largest of them for any mixture: eq. (61).
     guarantee : Guarantee or Request, optional
         What to promise; by default both rates at most 0.05, each with delta 0.05. A plain number is the
         ceiling of every kind, and each kind has its own delta.
