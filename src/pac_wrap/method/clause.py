@@ -5,15 +5,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import inf
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pac_wrap.base.arguments import frames_inside
-from pac_wrap.base.floats import confidence_left, kept_together, order_key, rounded_down
+from pac_wrap.base.floats import confidence_left, from_order_key, kept_together, order_key, rounded_down
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.promise import LABELS, Error, Guarantee, Population, Promise
 from pac_wrap.method.robust.shift_and_noise import LabelNoise, Shift
 from pac_wrap.tails.bounds import Budget, exact_confidence
+
+if TYPE_CHECKING:
+    from pac_wrap.method.strategies.interface import Asked, Found
 
 # so many scores of a class are more than any engine counts; the exact tail stays quick up to there
 MOST_SCORES: Final = 10**12
@@ -178,6 +181,27 @@ class At:
 
     rate: float
     delta: float
+
+
+def clause_of(
+    one: "Asked",
+    found: "Found | None",
+    points: tuple[int, str | None],
+    beyond: int | None = None,
+    *,
+    certified: bool = True,
+) -> Clause:
+    """Return what became of a promise; points are the number of its population's points, and their digest."""
+    promise = one.promise
+    if found is None or promise is None:
+        return Clause(one.of, promise, None, *points)
+    kept: Promise | None = None
+    if certified and found.ceiling == found.ceiling:
+        same = (found.ceiling, found.level) == (promise.ceiling, promise.delta)
+        kept = promise if same else replace(promise, ceiling=found.ceiling, delta=found.level)
+    budget = found.budget(points[0])
+    threshold = None if budget is None else from_order_key(found.key)
+    return Clause(one.of, promise, kept, *points, budget, threshold, beyond)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from typing import Any, Final, TypeVar
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_array, frames_inside, label_text, type_of
-from pac_wrap.base.floats import Floats, ScoreType, from_order_key
+from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.clause import Clause
-from pac_wrap.method.promise import Guarantee, Promise, as_guarantee, refuse_room
+from pac_wrap.method.clause import clause_of
+from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Asked, Found, OneGroup, asked_of, ends_of, known
+from pac_wrap.method.strategies.interface import Asked, OneGroup, asked_of, ends_of, known
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.ranks.auc import warn_of_labels
 from pac_wrap.ranks.kernels import together
@@ -166,27 +166,6 @@ def certificate_of(
         separable=made.separable,
         assumptions=assumed(OF_DRAWS, **wanted.rooms),
     )
-
-
-def clause_of(
-    one: Asked,
-    found: Found | None,
-    points: tuple[int, str | None],
-    beyond: int | None = None,
-    *,
-    certified: bool = True,
-) -> Clause:
-    """Return what became of a promise; points are the number of its population's points, and their digest."""
-    promise = one.promise
-    if found is None or promise is None:
-        return Clause(one.of, promise, None, *points)
-    kept: Promise | None = None
-    if certified and found.ceiling == found.ceiling:
-        same = (found.ceiling, found.level) == (promise.ceiling, promise.delta)
-        kept = promise if same else replace(promise, ceiling=found.ceiling, delta=found.level)
-    budget = found.budget(points[0])
-    threshold = None if budget is None else from_order_key(found.key)
-    return Clause(one.of, promise, kept, *points, budget, threshold, beyond)
 
 
 def as_strategy(overlap: str | Overlap) -> Overlap:

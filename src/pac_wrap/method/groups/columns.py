@@ -3,14 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from math import copysign, inf, isnan
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.floats import ScoreType, order_key, shared_together
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.clause import clause_of
 from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.method.request import Request, clause_of
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
@@ -19,6 +20,9 @@ from pac_wrap.method.strategies.interface import NO_COUNT as NO_COUNT
 from pac_wrap.method.strategies.interface import Found, asked_of, count_of, none_of
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.tails.bounds import common_share, keeps_together, min_samples
+
+if TYPE_CHECKING:
+    from pac_wrap.method.request import Request
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -78,7 +82,7 @@ class Columns:
         promised = (given & ~np.isnan(self.ceilings)).any(axis=0) & ~np.isnan(self.deltas[0])
         return np.asarray(promised)
 
-    def at(self, place: int, request: Request, score_type: ScoreType) -> Certificate:
+    def at(self, place: int, request: "Request", score_type: ScoreType) -> Certificate:
         """Return the certificate of a group, as `calibrate` makes it."""
         certified, asked, clauses = not isnan(self.deltas[0, place]), request.guarantee, []
         for label, one in enumerate(asked_of(asked)):
