@@ -101,8 +101,8 @@ def _sections(
     rows = tuple(_row(certificate, row) for row in islice(certificate.rows(), LISTED))
     more = "" if count <= LISTED else f" {count - LISTED:,} more are counted above and not listed."
     caption = f"The worst first: without a promise, then with most points left undecided.{more}"
-    table = Table(heads, rows, caption)
-    table = Table(heads, rows, caption, key="listing", data={"caption": caption, "rows": table.value})
+    records = {"caption": caption, "rows": Table(heads, rows).value}
+    table = Table(heads, rows, caption, key="listing", data=records)
     heading = f"The worst {LISTED:,} of {count:,} groups" if more else f"All {count:,} groups"
     yield Section(heading, (table,), "listing")
     yield from only(verdicts=[])
@@ -207,10 +207,8 @@ def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
     """Return sentences that say which groups are promised nothing, and why."""
     columns, own = certificate.columns, ~certificate.pooled
     found = []
-    for which, why in (
-        (columns.vacuous & own, "too few labels"),
-        (columns.empty & ~columns.vacuous, "no single threshold that can be certified"),
-    ):
+    none = "no single threshold that can be certified"
+    for which, why in ((columns.vacuous & own, "too few labels"), (columns.empty & ~columns.vacuous, none)):
         if count := int(np.count_nonzero(which)):
             first = shown(certificate.groups[int(np.argmax(which))])
             found.append(f"{count:,} of {columns.size:,} groups, such as {first}, have {why}")
@@ -275,18 +273,14 @@ def _by_promise(certificate: GroupCertificate) -> tuple[tuple[str, NDArray[np.bo
 
 
 def _status(certificate: GroupCertificate) -> Status:
-    columns, count = certificate.columns, len(certificate.groups)
-    few = int(np.count_nonzero(columns.vacuous))
-    good = int(np.count_nonzero(~columns.empty))
-    code = int(certificate.empty)
+    columns, count, code = certificate.columns, len(certificate.groups), int(certificate.empty)
+    few, good = int(np.count_nonzero(columns.vacuous)), int(np.count_nonzero(~columns.empty))
     if good == count:
-        word = "certified" if certificate.overlap.proved else "broken"
         asked = np.array([[certificate.asked.max_fpr], [certificate.asked.max_fnr]], dtype=float)
         if np.any(columns.ceilings > asked):
             return Status("raised", f"all {count:,} groups certified, some with raised ceilings", code)
-        return Status(
-            word, f"all {count:,} groups certified" if count > 1 else "its one group is certified", code
-        )
+        words = f"all {count:,} groups certified" if count > 1 else "its one group is certified"
+        return Status("certified" if certificate.overlap.proved else "broken", words, code)
     lacking = f"; {few:,} {'has' if few == 1 else 'have'} too few labels" if few else ""
     if good or not certificate.empty:
         return Status("partly", f"{good:,} of {count:,} groups certified{lacking}", code)
@@ -350,8 +344,7 @@ def _summary(certificate: GroupCertificate) -> Table:
 
 def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Account:
     """Return the measured rates of each group next to its ceilings, the worst first."""
-    rows = tuple(islice(_measured_rows(certificate, measured), FEW_LISTED))
-    more = len(measured.groups) - len(rows)
+    rows, more = _measured_rows(certificate, measured, FEW_LISTED)
     notes = [f"and {more:,} more groups"] * (more > 0)
     groups = [{"group": one} | rates_record(measured.of_place(i)) for i, one in enumerate(measured.groups)]
     over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
@@ -367,8 +360,7 @@ _MEASURED: Final = ("group", "points", "FPR (max)", "FNR (max)", "abstained", "v
 
 def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Section:
     """Return the table of the rates that were measured on points that did not calibrate."""
-    rows = tuple(islice(_measured_rows(certificate, measured), LISTED))
-    more = len(measured.groups) - len(rows)
+    rows, more = _measured_rows(certificate, measured, LISTED)
     notes = [f"{more:,} more groups are not listed"] * (more > 0)
     points = f"{int(measured.counts.sum()):,} points"
     caption = f"{'; '.join([points, *notes, *_measured_notes(certificate, measured)])}."
@@ -385,24 +377,27 @@ def _measured_notes(certificate: GroupCertificate, measured: GroupMeasured) -> t
     return (*unseen, "exceeded: significantly, by one exact test of all groups at 5 %", *noise)
 
 
-def _measured_rows(certificate: GroupCertificate, measured: GroupMeasured) -> Iterator[tuple[str, ...]]:
-    """Yield the measured rates of each group, the worst first."""
+def _measured_rows(
+    certificate: GroupCertificate, measured: GroupMeasured, most: int
+) -> tuple[tuple[tuple[str, ...], ...], int]:
+    """Return the measured rates of the worst groups, and how many groups there are besides."""
     over: dict[str, list[str]] = {}
     for group, rate in measured.exceeded:
         over.setdefault(shown(group), []).append(rate)
-    for group, metrics in measured.worst_first():
-        place = certificate.lookup.place(group)
+    rows = []
+    for group, metrics in islice(measured.worst_first(), most):
+        place, name = certificate.lookup.place(group), shown(group)
         mine = ~certificate.pooled[place] & certificate.columns.kept[:, place]
         limits = certificate.columns.ceilings[:, place]
         ceilings = [float(limit) if kept else None for limit, kept in zip(limits, mine, strict=True)]
-        broken = over.get(shown(group), [])
         pairs = list(zip((metrics.fpr, metrics.fnr), ceilings, strict=True))
         above = any(limit is not None and rate.value > limit for rate, limit in pairs)
         verdict = "no promise" if not mine.any() else "above, not significantly" if above else "kept"
-        verdict = f"{' and '.join(broken)} exceeded" if broken else verdict
+        if name in over:
+            verdict = f"{' and '.join(over[name])} exceeded"
         cells = (_rate(*pair) for pair in pairs)
-        left = f"{metrics.ambiguity.value:.4f}"
-        yield line(shown(group)), f"{metrics.err.n:,}", *cells, left, verdict
+        rows.append((line(name), f"{metrics.err.n:,}", *cells, f"{metrics.ambiguity.value:.4f}", verdict))
+    return tuple(rows), len(measured.groups) - len(rows)
 
 
 def _rate(rate: Rate, limit: float | None) -> str:
@@ -427,9 +422,7 @@ def _lead(certificate: GroupCertificate) -> Iterator[str]:
 def gap_words(gap: Gap) -> str:
     """Return how far groups are apart at most, in a sentence."""
     first, second = (line(shown(group)) for group in gap.farthest)
-    left = ""
-    if gap.left_out:
-        left = f" Not compared, for lack of labels of their own: {gap.left_out:,}."
+    left = f" Not compared, for lack of labels of their own: {gap.left_out:,}." if gap.left_out else ""
     return (
         f"{gap.rate}: certified fair within {rounded_up(gap.bound or 1.0, 100, 3)} percentage points"
         f" (confidence {confidence(gap.delta)}, on top of the promises). No two of {len(gap.groups):,}"
@@ -463,11 +456,8 @@ def _promised(certificate: GroupCertificate, row: Row) -> str:
     own = certificate.certificates[row.group]
     missing = [f"{one.missing:,} {one.of.label}" for one in own.clauses if one.missing]
     lacking = f"{' and '.join(missing) or 'no'} labels missing"
-    return (
-        f"that of the pool, not its own; {lacking}"
-        if row.pooled
-        else f"{_one_rate(row) or 'none'}; {lacking}"
-    )
+    of = "that of the pool, not its own" if row.pooled else _one_rate(row) or "none"
+    return f"{of}; {lacking}"
 
 
 def _one_rate(row: Row) -> str | None:

@@ -72,6 +72,14 @@ def _measured(over: Sequence[object]) -> Status:
     return Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
 
 
+def _cells(name: str, ceiling: str, rate: Rate) -> tuple[str, ...]:
+    return name, ceiling, str(rate), f"{rate.count:,} of {rate.n:,}"
+
+
+def _top(ceiling: float | None) -> str:
+    return "none" if ceiling is None else rounded_up(ceiling)
+
+
 def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool = False) -> Account:
     """Return the measured rates with their intervals next to the promised ceilings.
 
@@ -80,18 +88,17 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
     rows, rates = [], rates_record(metrics)
     sides = sides_of(certificate, metrics)
     for side in sides:
-        rate, promised = side.measured, side.ceiling if side.kept else None
-        assert rate is not None
+        promised = side.ceiling if side.kept else None
+        assert side.measured is not None
         rates[side.name.lower()]["ceiling"] = promised
-        limit = "none" if promised is None else rounded_up(promised)
-        rows.append((side.name, limit, str(rate), f"{rate.count:,} of {rate.n:,}", side.finding))
+        rows.append((*_cells(side.name, _top(promised), side.measured), side.finding))
     for name, rate in (
         ("ERR", metrics.err),
         ("abstained", metrics.ambiguity),
         ("  normal", metrics.abstained_normal),
         ("  anomalous", metrics.abstained_anomalous),
     ):
-        rows.append((name, "", str(rate), f"{rate.count:,} of {rate.n:,}", ""))
+        rows.append((*_cells(name, "", rate), ""))
     columns = ("", "max", "measured", "errors", "verdict")
     table = Table(columns, tuple(rows), _INTERVALS, (0, 4), key="rates", data=rates)
     asked, over = certificate.guarantee, [side.name for side in sides if side.exceeded]
@@ -103,29 +110,15 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
 
 def account_of_measured(measured: Sequence[Measured]) -> Account:
     """Return the measured rates of kinds or classes with their intervals next to the promised ceilings."""
-    rows = tuple(
-        (
-            visible(one.name),
-            "none" if one.ceiling is None else rounded_up(one.ceiling),
-            str(one.rate),
-            f"{one.rate.count:,} of {one.rate.n:,}",
-            f"{one.abstained.count:,}",
-            one.finding,
-        )
-        for one in measured
-    )
-    records = [
-        {
-            "kind": one.name,
-            "ceiling": one.ceiling,
-            "rate": rate_record(one.rate),
-            "abstained": rate_record(one.abstained),
-        }
-        for one in measured
-    ]
+    rows, records = [], []
+    for one in measured:
+        cells = _cells(visible(one.name), _top(one.ceiling), one.rate)
+        rows.append((*cells, f"{one.abstained.count:,}", one.finding))
+        found: Record = {"kind": one.name, "ceiling": one.ceiling, "rate": rate_record(one.rate)}
+        records.append(found | {"abstained": rate_record(one.abstained)})
     columns = ("", "max", "measured", "errors", "abstained", "verdict")
     over = [one.name for one in measured if one.exceeded]
-    table = Table(columns, rows, _INTERVALS, (0, 5), key="kinds", data=records)
+    table = Table(columns, tuple(rows), _INTERVALS, (0, 5), key="kinds", data=records)
     return Account(status=_measured(over), sections=(Section(items=(table,)), *only(exceeded=over)))
 
 
@@ -138,23 +131,22 @@ def account_of_verification(found: "Verification") -> Account:
 
 def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> Account:
     """Return what each detector certifies at every threshold, the best in each respect marked with a star."""
-    both = len(asked.promises) == 2
+    fpr, fnr = asked.max_fpr, asked.max_fnr
     names: dict[str, str] = {}
-    if both:
+    if fpr is not None and fnr is not None:
         names |= {"abstained": "abstained", "common_ceiling": "both rates\nat most"}
-    if asked.max_fpr is not None:
-        names["fnr_at_max_fpr"] = f"FNR at\nFPR <= {rounded_up(asked.max_fpr)}"
-    if asked.max_fnr is not None:
-        names["fpr_at_max_fnr"] = f"FPR at\nFNR <= {rounded_up(asked.max_fnr)}"
+    if fpr is not None:
+        names["fnr_at_max_fpr"] = f"FNR at\nFPR <= {rounded_up(fpr)}"
+    if fnr is not None:
+        names["fpr_at_max_fnr"] = f"FPR at\nFNR <= {rounded_up(fnr)}"
     records = []
     for one in contenders:
         found: Record = {"score": one.name, "auc": one.auc}
-        if both:
-            found |= {"abstained": one.abstained, "common_ceiling": one.common_ceiling}
-        if asked.max_fpr is not None:
-            found["fnr_at_max_fpr"] = one.fnr_at(asked.max_fpr)
-        if asked.max_fnr is not None:
-            found["fpr_at_max_fnr"] = one.fpr_at(asked.max_fnr)
+        for name in names:
+            if name in ("abstained", "common_ceiling"):
+                found[name] = getattr(one, name)
+            else:
+                found[name] = one.fnr_at(fpr or 1.0) if name == "fnr_at_max_fpr" else one.fpr_at(fnr or 1.0)
         records.append(found)
     best = {key: min(one[key] for one in records) for key in names}
     rows = tuple(
@@ -187,6 +179,10 @@ def _too_few(curve: Curve, asked: Guarantee) -> Iterator[str]:
                 f"too few labels for {promise.name} <= {rounded_up(promise.ceiling)}: {side.n:,}"
                 f" {promise.of.label} ones bound it by {rounded_up(lowest)} at best"
             )
+
+
+def _framed(columns: Iterable[str], rows: Iterable[tuple[str, ...]], caption: str) -> Table:
+    return Table(tuple(columns), tuple(rows), caption, (), framed=True)
 
 
 def account_of_plan(
@@ -228,13 +224,8 @@ def _needed(asked: Guarantee) -> Section:
         [min_samples(one.at_calibration, one.delta, errors) for errors in TOLERATED] for one in asked.promises
     ]
     columns = (f"{one.of.label} labels for\n{_stated(one)}" for one in asked.promises)
-    table = Table(
-        ("errors tolerated\namong them", *columns),
-        tuple((str(errors), *(f"{n:,}" for n in ns)) for errors, *ns in zip(TOLERATED, *needs, strict=True)),
-        "labels needed",
-        (),
-        framed=True,
-    )
+    rows = ((str(errors), *(f"{n:,}" for n in ns)) for errors, *ns in zip(TOLERATED, *needs, strict=True))
+    table = _framed(("errors tolerated\namong them", *columns), rows, "labels needed")
     found = [
         _record(one) | {"needed": [{"errors": e, "labels": n} for e, n in zip(TOLERATED, ns, strict=True)]}
         for one, ns in zip(asked.promises, needs, strict=True)
@@ -249,13 +240,9 @@ def _promises(labels: int, delta: float) -> Section:
         for errors in TOLERATED
         if errors <= labels
     ]
-    table = Table(
-        (f"errors tolerated\namong {labels:,} labels", f"smallest rate\nat delta = {rounded_up(delta)}"),
-        tuple((str(one["errors"]), rounded_up(one["rate"])) for one in found),
-        "what can be promised",
-        (),
-        framed=True,
-    )
+    heads = f"errors tolerated\namong {labels:,} labels", f"smallest rate\nat delta = {rounded_up(delta)}"
+    rows = ((str(one["errors"]), rounded_up(one["rate"])) for one in found)
+    table = _framed(heads, rows, "what can be promised")
     value = {"labels": labels, "delta": delta, "rates": found}
     return Section(items=(table,), key="promises", value=value)
 
@@ -276,9 +263,9 @@ def _affordable(normal: int | None, anomalous: int | None, delta: float, asked: 
         cells.append([_tolerated(budget) for budget in budgets])
         found = [{"ceiling": one.rate, "errors": one.errors, "missing": one.missing} for one in budgets]
         value[label] = {"labels": n, "least": lowest, "ceilings": found}
-    rows = tuple((rounded_up(rate), *row) for rate, *row in zip(ceilings, *cells, strict=True))
+    rows = ((rounded_up(rate), *row) for rate, *row in zip(ceilings, *cells, strict=True))
     title = f"what can be promised, at delta = {rounded_up(delta)} each"
-    table = Table(("ceiling", *heads), rows, title, (), framed=True)
+    table = _framed(("ceiling", *heads), rows, title)
     return Section(items=(table,), key="affordable", value=value)
 
 
@@ -299,8 +286,8 @@ def _pilot(pilot: Pilot, asked: Guarantee) -> Section:
         sides.append(_record(promise) | known | {"needed": found})
     if any("-" in column for column in cells):
         said.append(f"-: with no budget of up to {MOST_ERRORS:,} errors")
-    rows = tuple((f"{100 * chance:.0f} %", *row) for chance, *row in zip(_CHANCES, *cells, strict=True))
-    table = Table(("chance", *heads), rows, "fresh labels until a promise is likely", (), framed=True)
+    rows = ((f"{100 * chance:.0f} %", *row) for chance, *row in zip(_CHANCES, *cells, strict=True))
+    table = _framed(("chance", *heads), rows, "fresh labels until a promise is likely")
     last = (
         "Chances are those of each class by itself, from the pilot alone (Jeffreys' prior): a forecast and no"
         " promise, and a little rosy, since the pilot also chose the threshold."
@@ -321,16 +308,12 @@ def _sequential(asked: Guarantee, looks: Looks, rates: Sequence[float] | None) -
             counts = median, most, round(found.expected), None if once is None else once.labels
             texts = ["-" if count is None else f"{count:,}" for count in counts]
             rows.append((f"{rate:.4g}", *texts[:3], f"{rounded_down(found.success, 100, 3)} %", texts[3]))
-            run: Record = {
-                "true_rate": rate,
-                "median": median,
-                "nine_in_ten": most,
-                "expected": found.expected,
-            }
-            runs.append(run | {"success": found.success, "all_at_once": once})
+            run: Record = {"true_rate": rate, "median": median, "nine_in_ten": most}
+            run |= {"expected": found.expected, "success": found.success, "all_at_once": once}
+            runs.append(run)
         columns = ("true rate", "median", "90 % of runs", "expected", "success", "all at once")
         title = f"{promise.of.label} labels until {_stated(promise)}"
-        items.append(Table(columns, tuple(rows), title, (), framed=True))
+        items.append(_framed(columns, rows, title))
         local = looks.local(promise)
         first = next((n for n in looks.looks if looks.budget(promise, n).errors is not None), None)
         begins = "none has a budget" if first is None else f"the first that can succeed is at {first:,}"
