@@ -13,9 +13,8 @@ import pytest
 
 from pac_wrap import InputError, LabelUntil, calibrate
 from pac_wrap.base.floats import between
-from pac_wrap.report.explorer import Explorer, script_data
 from pac_wrap.report.numbers import ceiling, least
-from pac_wrap.report.pictures import Window
+from pac_wrap.report.pictures import Explorer, Window, script_data
 from pac_wrap.report.sentences import Report
 from support.browser import show
 from support.explored import told
@@ -178,7 +177,7 @@ def test_what_is_no_independent_draw_has_no_curve() -> None:
 def test_a_class_that_is_too_large_for_a_band_has_no_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     given = reported(LOW, HIGH)
     assert explorer_for(given) is not None
-    monkeypatch.setattr("pac_wrap.report.explorer.MOST_POINTS", 399)
+    monkeypatch.setattr("pac_wrap.report.pictures.MOST_POINTS", 399)
     assert explorer_for(given) is None
     assert "figure-scores" in to_html(given)
 

@@ -4,8 +4,8 @@ from decimal import Decimal
 from math import inf
 
 from pac_wrap.base.floats import between
-from pac_wrap.report.explorer import Explorer
 from pac_wrap.report.numbers import ceiling, least
+from pac_wrap.report.pictures import Explorer
 
 
 def told(

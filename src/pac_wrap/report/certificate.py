@@ -21,9 +21,17 @@ from pac_wrap.method.robust.shift_and_noise import SHIFTS, Distance, before_shif
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
-from pac_wrap.report.explorer import explorer_of, script_data
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored, least, percent, share, told_apart
-from pac_wrap.report.pictures import Drawing, Window, bands, multiple, panels, scores_picture
+from pac_wrap.report.pictures import (
+    Drawing,
+    Window,
+    bands,
+    explorer_of,
+    multiple,
+    panels,
+    scores_picture,
+    script_data,
+)
 from pac_wrap.report.results import rates_record
 from pac_wrap.report.sentences import (
     LONGEST_NAME,
