@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer import Option
 
 from pac_wrap.cli import options
 from pac_wrap.cli.options import FAILED, Engine, Reading, Steps, keep_apart
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pac_wrap.report.account import Fact
     from pac_wrap.series.points import Several
     from pac_wrap.series.splits import SeriesSplit
-    from pac_wrap.tables.table import Table
 
 _TOP: Final = "The largest bound of the {} that matters; those below are lower for it. Fix it before looking."
 
@@ -40,18 +40,18 @@ def calibrate(
     label_noise: options.LabelNoiseOption = None,
     weight: options.Weight = None,
     weight_bound: Annotated[
-        float | None, typer.Option(help="With --weight: what no weight exceeds, in the table or elsewhere.")
+        float | None, Option(help="With --weight: what no weight exceeds, in the table or elsewhere.")
     ] = None,
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     kind: options.Kind = None,
     group: options.Group = None,
     together: Annotated[
-        bool, typer.Option("--together", help="With --group: the promises of all groups hold at once.")
+        bool, Option("--together", help="With --group: the promises of all groups hold at once.")
     ] = False,
     pool: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--pool",
             help="With --group: those with too few labels follow one rule, promised for their mixture.",
         ),
@@ -59,32 +59,30 @@ def calibrate(
     time: options.Time = None,
     series: options.Series = None,
     every: Annotated[
-        int | None, typer.Option(min=1, help="With --time: take one in so many steps of a series.")
+        int | None, Option(min=1, help="With --time: take one in so many steps of a series.")
     ] = None,
     hold_out: options.HoldOut = None,
     seed: options.Seed = None,
     delimiter: options.Delimiter = None,
     overlap: options.OverlapWord = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to save the certificate.")
-    ] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="Where to save the certificate.")] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Also write a report: .html, .md, .json, .svg or .png; reads scores into memory."),
+        Option(help="Also write a report: .html, .md, .json, .svg or .png; reads scores into memory."),
     ] = None,
     prevalence: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="With --report: the share of anomalies among future points, 0.01 or a range, 0.01-0.03;"
             " by default that of the table."
         ),
     ] = None,
     engine: Annotated[
-        Engine, typer.Option(help="What reads the tables; all give the same certificate.")
+        Engine, Option(help="What reads the tables; all give the same certificate.")
     ] = "duckdb",
     master: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="A cluster for --engine: Spark's master, such as local[2] or spark://host:7077, or the"
             " address of Dask's scheduler; by default this machine."
         ),
@@ -195,6 +193,7 @@ def certified(
 
     With weights, points are those that survived a draw by them.
     """
+    from pac_wrap.report.groups import worst
     from pac_wrap.tables.files.find import found_files
 
     with progress_bar(doing, passes) as progress, found_files(reading.tables) as found:
@@ -205,38 +204,15 @@ def certified(
             if not draws or reading.group is not None:  # whose report draws no scores
                 return made, None
         with reading.opened_found(found, progress) as table:
-            return _from_table(table, reading, request, made, draws, survived)
-
-
-def _from_table(
-    table: "Table", reading: Reading, request: Any, made: Any, draws: bool, survived: "Draws | None"
-) -> tuple[Any, Any]:
-    """Return what a request gets from a table, unless it is made already, and the scores of its report."""
-    from pac_wrap.method.certify import certify
-    from pac_wrap.method.groups.calibrate import certify_groups
-    from pac_wrap.method.kinds.calibrate import certify_kinds
-    from pac_wrap.report.groups import worst
-    from pac_wrap.tables.calibrate import TableGroups, TableSource
-
-    columns: Any = reading.columns
-    if reading.group is not None:
-        grouped = TableGroups(table, columns, reading.anomaly_label)
-        made = certify_groups(grouped, request)
-        return made, grouped.classes(worst(made)) if draws else None
-    source = TableSource(
-        table,
-        columns[0],
-        columns[1],
-        reading.anomaly_label,
-        kind=reading.kind,
-        weight=reading.weight,
-        draws=survived,
-    )
-    if made is None:
-        made = certify(source, request) if reading.kind is None else certify_kinds(source, request)
-    if not draws:
-        return made, None
-    return made, source.classes() if reading.kind is None else source.by_kind()
+            drawn = {} if reading.group is not None else {"weight": reading.weight, "draws": survived}
+            source = reading.source(table, **drawn)
+            if made is None:
+                made = reading.certify(source, request)
+            if not draws:
+                return made, None
+            if reading.group is not None:
+                return made, source.classes(worst(made))
+            return made, source.classes() if reading.kind is None else source.by_kind()
 
 
 def _in_time(
@@ -327,21 +303,21 @@ def curve(
     label: options.Label,
     delta_fpr: options.DeltaFpr = None,
     delta_fnr: options.DeltaFnr = None,
-    top_fpr: Annotated[float | None, typer.Option(help=_TOP.format("FPR"))] = None,
-    top_fnr: Annotated[float | None, typer.Option(help=_TOP.format("FNR"))] = None,
+    top_fpr: Annotated[float | None, Option(help=_TOP.format("FPR"))] = None,
+    top_fnr: Annotated[float | None, Option(help=_TOP.format("FNR"))] = None,
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     delimiter: options.Delimiter = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to save the curve.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Also draw it: .svg, .png or .pdf.")] = None,
-    max_fpr: Annotated[float | None, typer.Option(help="Choose the threshold that keeps this FPR.")] = None,
-    max_fnr: Annotated[float | None, typer.Option(help="Choose the threshold that keeps this FNR.")] = None,
-    at: Annotated[float | None, typer.Option(help="Choose this threshold.")] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="Where to save the curve.")] = None,
+    report: Annotated[Path | None, Option(help="Also draw it: .svg, .png or .pdf.")] = None,
+    max_fpr: Annotated[float | None, Option(help="Choose the threshold that keeps this FPR.")] = None,
+    max_fnr: Annotated[float | None, Option(help="Choose the threshold that keeps this FNR.")] = None,
+    at: Annotated[float | None, Option(help="Choose this threshold.")] = None,
     certificate: Annotated[
-        Path | None, typer.Option(help="Where to save the certificate of the threshold that is chosen.")
+        Path | None, Option(help="Where to save the certificate of the threshold that is chosen.")
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="What reads the tables; all give the same.")] = "duckdb",
-    master: Annotated[str | None, typer.Option(help="A cluster for --engine; else this machine.")] = None,
+    engine: Annotated[Engine, Option(help="What reads the tables; all give the same.")] = "duckdb",
+    master: Annotated[str | None, Option(help="A cluster for --engine; else this machine.")] = None,
     form: options.Form = "text",
 ) -> None:
     """Bound both error rates at every threshold at once, so that one may be chosen after looking.
@@ -398,9 +374,7 @@ def curve(
 
 def compare(
     tables: options.Tables,
-    score: Annotated[
-        list[str], typer.Option("--score", help="A column of scores; repeat it for each detector.")
-    ],
+    score: Annotated[list[str], Option("--score", help="A column of scores; repeat it for each detector.")],
     label: options.Label,
     max_fpr: options.MaxFpr = "0.05",
     max_fnr: options.MaxFnr = "0.05",
@@ -412,7 +386,7 @@ def compare(
     delimiter: options.Delimiter = None,
     key: Annotated[
         str | None,
-        typer.Option(help="Each table has other scores of the same rows: the column that tells rows apart."),
+        Option(help="Each table has other scores of the same rows: the column that tells rows apart."),
     ] = None,
     form: options.Form = "text",
 ) -> None:

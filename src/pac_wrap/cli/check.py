@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 from pac_wrap.cli import options
 from pac_wrap.cli.certify import classes_of, rows_taken
@@ -40,24 +41,20 @@ def evaluate(
     """
     from pac_wrap.report.groups import account_of_measured_groups
     from pac_wrap.report.results import account_of_evaluation, account_of_measured
-    from pac_wrap.tables.calibrate import TableGroups, TableSource, are_calibration
+    from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_groups_table, evaluate_kinds_table, evaluate_table
 
     loaded = load_any(certificate, but=("classes", "curve"))
     reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, kind, group)
     check_division(loaded, kind=kind, group=group)
-    columns: Any = reading.columns
     with reading.opened("evaluating") as table:
-        source = partial(TableSource, table, score, label, anomaly_label)
         if kind is not None:
-            account = account_of_measured(evaluate_kinds_table(source(kind=kind), loaded))
+            account = account_of_measured(evaluate_kinds_table(reading.source(table), loaded))
         elif group is not None:
-            measured = evaluate_groups_table(TableGroups(table, columns, anomaly_label), loaded)
-            account = account_of_measured_groups(loaded, measured)
+            account = account_of_measured_groups(loaded, evaluate_groups_table(reading.source(table), loaded))
         else:
-            metrics = evaluate_table(source(on_missing="abstain"), loaded)
-            again = source(score_type=loaded.score_type)
-            same = are_calibration(again, loaded, metrics.sizes)
+            metrics = evaluate_table(reading.source(table, on_missing="abstain"), loaded)
+            same = are_calibration(reading.source(table, loaded.score_type), loaded, metrics.sizes)
             account = account_of_evaluation(loaded, metrics, same)
             if not quiet:
                 say(str(metrics.verdicts))
@@ -116,31 +113,26 @@ def verify(
 
 def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Make a certificate or a curve again from all rows of some tables, and compare."""
-    from pac_wrap.method.certify import certify
     from pac_wrap.method.curves.curve import Curve, CurveRequest
-    from pac_wrap.method.groups.calibrate import certify_groups
-    from pac_wrap.method.kinds.calibrate import KindRequest, certify_kinds
+    from pac_wrap.method.kinds.calibrate import KindRequest
     from pac_wrap.method.request import Request
     from pac_wrap.method.verify import compare, request_of
-    from pac_wrap.tables.calibrate import TableGroups, TableSource
 
-    columns: Any = reading.columns
-    text, kind = reading.anomaly_label, loaded.score_type
+    request: Any
+    if reading.kind is not None:
+        request = partial(KindRequest.again, loaded)
+    elif reading.group is not None:
+        request = request_of(loaded, reading.mark)
+    elif isinstance(loaded, Curve):
+        request = CurveRequest.of_curve(loaded, reading.mark)
+    else:
+        request = Request(loaded.guarantee, loaded.overlap, reading.mark)
+    weighting = getattr(loaded, "weighting", None)
+    drawn = {} if weighting is None else {"weight": reading.weight, "draws": weighting.draws}
     with reading.opened("verifying", 4) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
-        source = partial(TableSource, table, columns[0], columns[1], text, score_type=kind)
-        if reading.kind is not None:
-            made = certify_kinds(source(kind=reading.kind), partial(KindRequest.again, loaded))
-            return compare(loaded, made)
-        if reading.group is not None:
-            grouped = TableGroups(table, columns, text, kind)
-            return compare(loaded, certify_groups(grouped, request_of(loaded, reading.mark)))
-        if isinstance(loaded, Curve):
-            again = certify(source(), CurveRequest.of_curve(loaded, reading.mark))
-            return compare(loaded, again)
-        draws = None if loaded.weighting is None else loaded.weighting.draws
-        request = Request(loaded.guarantee, loaded.overlap, reading.mark)
-        return compare(loaded, certify(source(weight=reading.weight, draws=draws), request))
+        source = reading.source(table, loaded.score_type, **drawn)
+        return compare(loaded, reading.certify(source, request))
 
 
 def _verified_in_time(loaded: Any, reading: Reading, steps: Steps) -> "Verification":
@@ -176,9 +168,7 @@ def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:
 
 def show(
     certificate: options.CertificateFile,
-    form: Annotated[
-        Literal["text", "markdown", "json"], typer.Option("--format", help="How to show it.")
-    ] = "text",
+    form: Annotated[Literal["text", "markdown", "json"], Option("--format", help="How to show it.")] = "text",
 ) -> None:
     """Show what a certificate or a curve promises, if it is whole and does not contradict itself.
 
@@ -201,20 +191,17 @@ def show(
 def worth(
     certificate: options.CertificateFile,
     prevalence: Annotated[
-        str | None,
-        typer.Option(help="The share of anomalies among future points: 0.01, or a range, 0.01-0.03."),
+        str | None, Option(help="The share of anomalies among future points: 0.01, or a range, 0.01-0.03.")
     ] = None,
     per: Annotated[
         int | None,
-        typer.Option(min=1, help="With --prevalence: count the work for so many points; by default 1000."),
+        Option(min=1, help="With --prevalence: count the work for so many points; by default 1000."),
     ] = None,
     unlabelled: Annotated[
-        list[str] | None, typer.Option(help="A table of new points without labels; give it several times.")
+        list[str] | None, Option(help="A table of new points without labels; give it several times.")
     ] = None,
-    score: Annotated[str | None, typer.Option(help="With --unlabelled: the column of its scores.")] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Chance that a share counted for this does not hold.")
-    ] = None,
+    score: Annotated[str | None, Option(help="With --unlabelled: the column of its scores.")] = None,
+    delta: Annotated[float | None, Option(help="Chance that a share counted for this does not hold.")] = None,
     delimiter: options.Delimiter = None,
     form: options.Form = "text",
 ) -> None:

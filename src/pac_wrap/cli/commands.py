@@ -5,6 +5,7 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from pac_wrap.cli.certify import calibrate, compare, curve
@@ -119,9 +120,9 @@ def _print_version(wanted: bool) -> None:
 def _options(
     ctx: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
-    with_debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    with_debug: Annotated[bool, Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     debug(with_debug)
     if ctx.invoked_subcommand is None:

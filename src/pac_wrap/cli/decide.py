@@ -10,6 +10,7 @@ from shutil import copyfileobj
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Literal, cast
 
 import typer
+from typer import Argument, Option
 
 from pac_wrap.cli import options
 from pac_wrap.cli.options import FAILED, keep_apart
@@ -71,11 +72,11 @@ def decide(
     score: options.Score,
     group: options.Group = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write: .parquet, .csv, .csv.gz or .jsonl.")
+        Path | None, Option("--output", "-o", help="Where to write: .parquet, .csv, .csv.gz or .jsonl.")
     ] = None,
     form: Annotated[
         Format | None,
-        typer.Option(
+        Option(
             "--format",
             help="Format for standard output, a pipe or a device; by default that of the table. Parquet and"
             " NumPy become csv, which a terminal and a pipe can use.",
@@ -84,10 +85,10 @@ def decide(
     ] = None,
     delimiter: options.Delimiter = None,
     on_missing: Annotated[
-        OnMissing, typer.Option(help="Whether rows without a score are abstained on, or end it.")
+        OnMissing, Option(help="Whether rows without a score are abstained on, or end it.")
     ] = "abstain",
     source_column: Annotated[
-        str | None, typer.Option(help="A new column for the file that each row came from.")
+        str | None, Option(help="A new column for the file that each row came from.")
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -266,46 +267,46 @@ def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None
 
 def sql(
     certificate: Annotated[
-        Path | None, typer.Argument(help="A certificate, whose rule is printed; none with --calibrate.")
+        Path | None, Argument(help="A certificate, whose rule is printed; none with --calibrate.")
     ] = None,
     score: options.Score = "score",
     group: options.Group = None,
     join_table: Annotated[
         str | None,
-        typer.Option(help="For a certificate of groups: print a table of rules of this name, and its join."),
+        Option(help="For a certificate of groups: print a table of rules of this name, and its join."),
     ] = None,
     dialect: Annotated[
-        Literal["duckdb", "postgres", "spark", "ansi"], typer.Option(help="SQL dialect.")
+        Literal["duckdb", "postgres", "spark", "ansi"], Option(help="SQL dialect.")
     ] = "duckdb",
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Print the next statement that calibrates a table.")
+        bool, Option("--calibrate", help="Print the next statement that calibrates a table.")
     ] = False,
     table: Annotated[
-        str | None, typer.Option(help="For --calibrate: the table or view, such as schema.table.")
+        str | None, Option(help="For --calibrate: the table or view, such as schema.table.")
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="For --calibrate, as all options below: the column of labels, 0/1 or true/false; by default"
             " label."
         ),
     ] = None,
     anomaly_label: options.AnomalyLabel = None,
     max_fpr: Annotated[
-        str | None, typer.Option(help="Ceiling of the false positive rate, or none; by default 0.05.")
+        str | None, Option(help="Ceiling of the false positive rate, or none; by default 0.05.")
     ] = None,
     max_fnr: Annotated[
-        str | None, typer.Option(help="Ceiling of the false negative rate, or none; by default 0.05.")
+        str | None, Option(help="Ceiling of the false negative rate, or none; by default 0.05.")
     ] = None,
     delta_fpr: options.DeltaFpr = None,
     delta_fnr: options.DeltaFnr = None,
     confidence: options.Confidence = None,
     overlap: options.OverlapWord = None,
     answers: Annotated[
-        Path | None, typer.Option(help="The answers so far, CSV with a header for each; - is standard input.")
+        Path | None, Option(help="The answers so far, CSV with a header for each; - is standard input.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to save the certificate in the end.")
+        Path | None, Option("--output", "-o", help="Where to save the certificate in the end.")
     ] = None,
 ) -> None:
     """Print the rule as an exact SQL expression that abstains on NaN and NULL.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 from pac_wrap.cli import options
 from pac_wrap.cli.certify import certified, dated
@@ -144,35 +145,31 @@ def monitor(
     tables: options.Tables,
     score: options.Score,
     state: Annotated[
-        Path, typer.Option(help="Where the monitor remembers what it has seen; made if it is not there.")
+        Path, Option(help="Where the monitor remembers what it has seen; made if it is not there.")
     ],
     label: Annotated[
-        str | None, typer.Option(help="The column of labels: 0/1 or true/false, empty where there is none.")
+        str | None, Option(help="The column of labels: 0/1 or true/false, empty where there is none.")
     ] = None,
     group: options.Group = None,
     batch: Annotated[
         str | None,
-        typer.Option(
-            help="The column that names the batch of each row: its rows count together, in any order."
-        ),
+        Option(help="The column that names the batch of each row: its rows count together, in any order."),
     ] = None,
     curve: Annotated[
-        Path | None, typer.Option(help="A curve made by pac-wrap curve: watch the scores without labels too.")
+        Path | None, Option(help="A curve made by pac-wrap curve: watch the scores without labels too.")
     ] = None,
-    alpha: Annotated[float, typer.Option(help="Chance of a false alarm, ever.")] = 0.01,
+    alpha: Annotated[float, Option(help="Chance of a false alarm, ever.")] = 0.01,
     name: Annotated[
-        str | None, typer.Option("--id", help="The name of this batch; the same one twice is refused.")
+        str | None, Option("--id", help="The name of this batch; the same one twice is refused.")
     ] = None,
-    late: Annotated[
-        bool, typer.Option("--late", help="These rows were fed before, without their labels.")
-    ] = False,
+    late: Annotated[bool, Option("--late", help="These rows were fed before, without their labels.")] = False,
     anomaly_label: options.AnomalyLabel = None,
     delimiter: options.Delimiter = None,
-    form: Annotated[Format, typer.Option("--format", help="How to show it.")] = "text",
+    form: Annotated[Format, Option("--format", help="How to show it.")] = "text",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write it, instead of standard output.")
+        Path | None, Option("--output", "-o", help="Where to write it, instead of standard output.")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Also write a page with the wealth over time.")] = None,
+    report: Annotated[Path | None, Option(help="Also write a page with the wealth over time.")] = None,
 ) -> None:
     """Watch whether a certificate still keeps its promises; exit code 1 from the first alarm on.
 
@@ -245,10 +242,9 @@ def recalibrate(
     tables: options.Tables,
     score: options.Score,
     label: options.Label,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the new certificate.")],
+    output: Annotated[Path, Option("--output", "-o", help="Where to save the new certificate.")],
     own_delta: Annotated[
-        bool,
-        typer.Option("--own-delta", help="Give each certificate its own delta, instead of sharing one."),
+        bool, Option("--own-delta", help="Give each certificate its own delta, instead of sharing one.")
     ] = False,
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,

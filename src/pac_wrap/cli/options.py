@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
+from typer import Argument, Option
 
 from pac_wrap.base.text import quoted
 from pac_wrap.cli.process import progress_bar
@@ -30,58 +31,48 @@ PAGES: Final = (".html", ".md", ".json")
 PICTURES: Final = (".svg", ".png", ".pdf")
 Engine = Literal["duckdb", "spark", "dask"]
 Tables = Annotated[
-    list[str], typer.Argument(help="Files or patterns: CSV, Parquet, JSON lines, NumPy; - is standard input.")
+    list[str], Argument(help="Files or patterns: CSV, Parquet, JSON lines, NumPy; - is standard input.")
 ]
-CertificateFile = Annotated[Path, typer.Argument(help="A certificate made by pac-wrap calibrate.")]
-Score = Annotated[str, typer.Option(help="The column of scores, higher for anomalies.")]
-Label = Annotated[str, typer.Option(help="The column of labels: 0/1 or true/false.")]
-AnomalyLabel = Annotated[
-    str | None, typer.Option(help="The label that marks an anomaly, if it is not 1 or true.")
-]
+CertificateFile = Annotated[Path, Argument(help="A certificate made by pac-wrap calibrate.")]
+Score = Annotated[str, Option(help="The column of scores, higher for anomalies.")]
+Label = Annotated[str, Option(help="The column of labels: 0/1 or true/false.")]
+AnomalyLabel = Annotated[str | None, Option(help="The label that marks an anomaly, if it is not 1 or true.")]
 LeaveOut = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         help="A third label, such as unknown, whose rows are left out and counted; '' is that of rows without"
         " a label. Repeat it for several."
     ),
 ]
 Delimiter = Annotated[
-    str | None,
-    typer.Option(help="The delimiter of a CSV, a character or tab; by default found from its header."),
+    str | None, Option(help="The delimiter of a CSV, a character or tab; by default found from its header.")
 ]
-Group = Annotated[
-    str | None, typer.Option(help="The column of groups, such as tenants: each has its own promise.")
-]
-MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
-MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
+Group = Annotated[str | None, Option(help="The column of groups, such as tenants: each has its own promise.")]
+MaxFpr = Annotated[str, Option(help="Ceiling of the false positive rate, or none.")]
+MaxFnr = Annotated[str, Option(help="Ceiling of the false negative rate, or none.")]
 MaxFprs = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         help="Ceiling of the false positive rate, or none; by default 0.05. With --kind: of every kind, or"
         " repeated as 'kind=ceiling' for each; '*=ceiling' is for all kinds together."
     ),
 ]
-MaxFnrs = Annotated[list[str] | None, typer.Option(help="Ceiling of the false negative rate, likewise.")]
+MaxFnrs = Annotated[list[str] | None, Option(help="Ceiling of the false negative rate, likewise.")]
 Kind = Annotated[
-    str | None,
-    typer.Option(help="A column that names the kind of each point; ceilings then hold for each kind."),
+    str | None, Option(help="A column that names the kind of each point; ceilings then hold for each kind.")
 ]
-DeltaFpr = Annotated[
-    float | None, typer.Option(help="Chance that the FPR ceiling does not hold; by default 0.05.")
-]
-DeltaFnr = Annotated[
-    float | None, typer.Option(help="Chance that the FNR ceiling does not hold; by default 0.05.")
-]
+DeltaFpr = Annotated[float | None, Option(help="Chance that the FPR ceiling does not hold; by default 0.05.")]
+DeltaFnr = Annotated[float | None, Option(help="Chance that the FNR ceiling does not hold; by default 0.05.")]
 ShiftOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Room for shift: tv:0.02, ratio:2, kl:0.01 or chi2:0.1; 'tv:0.02,none' gives it to the normal"
         " points alone."
     ),
 ]
 LabelNoiseOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Room for wrong labels: the share of points under a label that belong to the other class, and"
         " after a colon that of a class under another label: 0.05 or 0.05:0.01; 'none,0.05' gives it to the"
         " anomalous points alone."
@@ -89,38 +80,37 @@ LabelNoiseOption = Annotated[
 ]
 Weight = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="A column that says how much more likely each row is in the future than at calibration: rows are"
         " drawn by it, in their order."
     ),
 ]
 Time = Annotated[
-    str | None,
-    typer.Option(help="A column of times: rows are ordered by it, and how far they depend is judged."),
+    str | None, Option(help="A column of times: rows are ordered by it, and how far they depend is judged.")
 ]
-Series = Annotated[str | None, typer.Option(help="With --time: a column that names the series of each row.")]
+Series = Annotated[str | None, Option(help="With --time: a column that names the series of each row.")]
 HoldOut = Annotated[
     float | None,
-    typer.Option(
+    Option(
         help="With --series: the share of whole series that do not calibrate, and show how the rule does."
     ),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(
+    Option(
         min=0,
         help="With --hold-out: fixes which series are drawn. With --weight: fixes which points are, instead"
         " of a seed from the system; it must not have been tried before.",
     ),
 ]
 Confidence = Annotated[
-    float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
+    float | None, Option(help="Confidence that both ceilings hold together, instead of the deltas.")
 ]
 Form = Annotated[
     Literal["text", "json"],
-    typer.Option("--format", help="How to show it: for people, or with every digit for programs."),
+    Option("--format", help="How to show it: for people, or with every digit for programs."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was done.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Do not say what was done.")]
 
 OverlapWord = Annotated[
     Literal[
@@ -134,7 +124,7 @@ OverlapWord = Annotated[
         "algorithm1",
     ]
     | None,
-    typer.Option(
+    Option(
         help="What is done where the classes overlap: leave points undecided, only if needed or always;"
         " raise both ceilings as little as can be proved; hold one, always or only if needed, and certify"
         " the other rate; or the paper's Algorithm 1. By default abstain."
@@ -213,6 +203,27 @@ class Reading:
             leave_out=self.leave_out or (),
             progress=progress,
         )
+
+    def source(self, table: "Table", score_type: Any = None, **how: Any) -> Any:
+        """Return the labelled scores of a table: of its classes, of their kinds, or of its groups."""
+        from pac_wrap.tables.calibrate import TableGroups, TableSource
+
+        if self.group is not None:
+            return TableGroups(
+                table, (self.score, self.label or "", self.group), self.anomaly_label, score_type
+            )
+        how |= {"score_type": score_type, "kind": self.kind}
+        return TableSource(table, self.score, self.label or "", self.anomaly_label, **how)
+
+    def certify(self, source: Any, request: Any) -> Any:
+        """Return the certificate or the curve that a request gets from the scores of a table."""
+        from pac_wrap.method.certify import certify
+        from pac_wrap.method.groups.calibrate import certify_groups
+        from pac_wrap.method.kinds.calibrate import certify_kinds
+
+        if self.group is not None:
+            return certify_groups(source, request)
+        return certify(source, request) if self.kind is None else certify_kinds(source, request)
 
     def cluster(self, found: "FoundFiles") -> "EngineFiles":
         """Return what calibrates files with an engine other than DuckDB, which is loaded only if named."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from typer import Argument, Option
 
 from pac_wrap.base.text import visible
 from pac_wrap.cli.process import progress_bar, run
@@ -32,22 +33,22 @@ data = typer.Typer(
 
 def reproduce(
     questions: Annotated[
-        list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, groups, adbench, or all.")
+        list[str], Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, groups, adbench, or all.")
     ],
     trials: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="Simulated calibrations; splits in q2; seeds in nasa and smd; orders in watch; divisions in"
             " groups and adbench. By default 4000, 5, 3, 20, 20, 50."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is random.")] = 0,
-    quick: Annotated[bool, typer.Option(help="Use less data, for a first look.")] = False,
+    seed: Annotated[int, Option(min=0, help="Fixes everything that is random.")] = 0,
+    quick: Annotated[bool, Option(help="Use less data, for a first look.")] = False,
     every_channel: Annotated[
-        bool, typer.Option("--all", help="For nasa: every channel with enough labelled anomalies.")
+        bool, Option("--all", help="For nasa: every channel with enough labelled anomalies.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and figures (SVG) here.")
+        Path | None, Option(help="Also write tables (CSV), pages (Markdown) and figures (SVG) here.")
     ] = None,
 ) -> None:
     """Answer questions of the paper on its data, beside the printed numbers, and compare on ADBench's tables.
@@ -116,9 +117,7 @@ def show_list() -> None:
             console.print(f"{name}: {entry.series}", highlight=False)
 
 
-def get(
-    names: Annotated[list[str], typer.Argument(help="Names from pac-wrap data list, or all.")],
-) -> None:
+def get(names: Annotated[list[str], Argument(help="Names from pac-wrap data list, or all.")]) -> None:
     """Fetch data sets, check every file by its hash, and print where the files are.
 
     What is already in the folder PAC_WRAP_DATA or in the cache is only checked.
@@ -139,7 +138,7 @@ def get(
 
 
 def where(
-    name: Annotated[str | None, typer.Argument(help="A data set; without it, the folders are shown.")] = None,
+    name: Annotated[str | None, Argument(help="A data set; without it, the folders are shown.")] = None,
 ) -> None:
     """Show the folders that are searched for data files, or where the files of a data set are.
 

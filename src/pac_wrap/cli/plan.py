@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pac_wrap.cli import options
 from pac_wrap.cli.options import Reading, keep_apart
@@ -15,47 +15,41 @@ if TYPE_CHECKING:
 
 
 def plan(
-    max_fpr: Annotated[float | None, typer.Option(help="Ceiling of the false positive rate.")] = None,
-    max_fnr: Annotated[float | None, typer.Option(help="Ceiling of the false negative rate.")] = None,
-    delta: Annotated[float, typer.Option(help="Chance that a ceiling does not hold.")] = 0.05,
+    max_fpr: Annotated[float | None, Option(help="Ceiling of the false positive rate.")] = None,
+    max_fnr: Annotated[float | None, Option(help="Ceiling of the false negative rate.")] = None,
+    delta: Annotated[float, Option(help="Chance that a ceiling does not hold.")] = 0.05,
     shift: options.ShiftOption = None,
     label_noise: options.LabelNoiseOption = None,
     labels: Annotated[
-        int | None, typer.Option(min=0, help="Show what this many labels of one class can certify.")
+        int | None, Option(min=0, help="Show what this many labels of one class can certify.")
     ] = None,
-    normal: Annotated[int | None, typer.Option(min=0, help="How many normal labels there are.")] = None,
-    anomalous: Annotated[int | None, typer.Option(min=0, help="How many anomalous labels there are.")] = None,
+    normal: Annotated[int | None, Option(min=0, help="How many normal labels there are.")] = None,
+    anomalous: Annotated[int | None, Option(min=0, help="How many anomalous labels there are.")] = None,
     report: Annotated[
         Path | None,
-        typer.Option(
-            help="Also draw the ceilings that --normal and --anomalous can keep: .svg, .png or .pdf."
-        ),
+        Option(help="Also draw the ceilings that --normal and --anomalous can keep: .svg, .png or .pdf."),
     ] = None,
     pilot: Annotated[
         list[str] | None,
-        typer.Option(help="Scores and labels of a pilot sample: say how many more are likely to be needed."),
+        Option(help="Scores and labels of a pilot sample: say how many more are likely to be needed."),
     ] = None,
-    score: Annotated[str | None, typer.Option(help="The pilot's column of scores.")] = None,
-    label: Annotated[
-        str | None, typer.Option(help="The pilot's column of labels: 0/1 or true/false.")
-    ] = None,
+    score: Annotated[str | None, Option(help="The pilot's column of scores.")] = None,
+    label: Annotated[str | None, Option(help="The pilot's column of labels: 0/1 or true/false.")] = None,
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     delimiter: options.Delimiter = None,
     sequential: Annotated[
-        bool, typer.Option("--sequential", help="Plan for labels that are looked at as they come.")
+        bool, Option("--sequential", help="Plan for labels that are looked at as they come.")
     ] = False,
     every: Annotated[
-        int | None,
-        typer.Option(help="With --sequential: labels of a class between two looks; by default 20."),
+        int | None, Option(help="With --sequential: labels of a class between two looks; by default 20.")
     ] = None,
     up_to: Annotated[
-        int | None,
-        typer.Option(help="With --sequential: labels of a class at the last look; by default 2000."),
+        int | None, Option(help="With --sequential: labels of a class at the last look; by default 2000.")
     ] = None,
     true_rate: Annotated[
         list[float] | None,
-        typer.Option(help="With --sequential: a true rate of errors to plan for; give it several times."),
+        Option(help="With --sequential: a true rate of errors to plan for; give it several times."),
     ] = None,
     form: options.Form = "text",
 ) -> None:
@@ -122,13 +116,12 @@ def _sampled(reading: Reading, asked: "Guarantee") -> "Pilot":
 
 
 def demo(
-    seed: Annotated[int, typer.Option(min=0, help="Fixes the data and the forest.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Fixes the data and the forest.")] = 0,
     margin: Annotated[
-        float, typer.Option(min=0.0, help="Distance between the two classes in standard deviations.")
+        float, Option(min=0.0, help="Distance between the two classes in standard deviations.")
     ] = 5.0,
     report: Annotated[
-        Path | None,
-        typer.Option(help="Also write a report: .html, .md or .json; .svg is a picture of the screen."),
+        Path | None, Option(help="Also write a report: .html, .md or .json; .svg is a picture of the screen.")
     ] = None,
 ) -> None:
     """Wrap an isolation forest on synthetic data and check the promise on fresh points.
