@@ -18,10 +18,10 @@ from pac_wrap.cli.process import progress_bar, say, standard_output
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.method.alarms.precision import Counted
     from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.certificates.provenance import Doubt
     from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.rule import Counted
     from pac_wrap.streams.decide import Asked
     from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.files.text_format import ByteReader
@@ -141,7 +141,7 @@ def _deciding(path: Path, group: str | None) -> "Certificate | GroupCertificate"
 
 def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     """Write rows with their verdicts as they arrive; how many were decided is said at Ctrl-C too."""
-    from pac_wrap.method.alarms.precision import Counted
+    from pac_wrap.method.rule import Counted
     from pac_wrap.streams.decide import decide_lines
     from pac_wrap.tables.files.text_format import is_json_line
 

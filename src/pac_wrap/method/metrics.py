@@ -13,10 +13,9 @@ from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, ch
 from pac_wrap.base.floats import equal_share, rounded_up
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.clause import Clause
 from pac_wrap.method.promise import LABELS, Guarantee, Label
-from pac_wrap.method.rule import Verdict
+from pac_wrap.method.rule import Counted, Verdict
 from pac_wrap.tails.binomial import sf_at_most
 from pac_wrap.tails.bounds import Rate
 

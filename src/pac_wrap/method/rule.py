@@ -1,7 +1,7 @@
-"""The rule that verdicts follow: normal below one score, anomaly from another on, abstain between."""
+"""The rule that verdicts follow: normal below one score, anomaly from another on; and counts of verdicts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from enum import IntEnum
 from functools import partial
 from itertools import pairwise
@@ -59,6 +59,35 @@ class Verdict(IntEnum):
     NORMAL = 0
     ANOMALY = 1
     ABSTAIN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many points are alarms and declared normal, lack a score, and are of groups never seen."""
+
+    alarms: int = 0
+    clears: int = 0
+    points: int = 0
+    missing: int = 0
+    unseen: int = 0
+
+    @classmethod
+    def of(cls, verdicts: NDArray[np.int8], missing: int, unseen: int = 0) -> "Counted":
+        """Return the counts of verdicts, of which some are those of points without a score."""
+        alarms, clears = (int(np.count_nonzero(verdicts == one)) for one in (Verdict.ANOMALY, Verdict.NORMAL))
+        return cls(alarms, clears, verdicts.size, missing, unseen)
+
+    def __add__(self, other: "Counted") -> "Counted":
+        return Counted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
+    def __str__(self) -> str:
+        rows = f"{self.points:,} row{'s' * (self.points != 1)}"
+        alarms = f"{self.alarms:,} alarm{'s' * (self.alarms != 1)}"
+        reasons = [f"{self.missing:,} without a score"] * (self.missing > 0)
+        reasons += [f"{self.unseen:,} in groups never seen"] * (self.unseen > 0)
+        without = f" ({', '.join(reasons)})" if reasons else ""
+        undecided = self.points - self.alarms - self.clears
+        return f"{rows}: {self.clears:,} normal, {alarms}, {undecided:,} undecided{without}"
 
 
 @dataclass(frozen=True, slots=True)

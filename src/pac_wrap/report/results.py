@@ -10,7 +10,7 @@ import numpy as np
 from pac_wrap.base.floats import between, confidence_left, float_below, rounded_down, rounded_up
 from pac_wrap.base.text import listed, quoted, visible
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.precision import Bounds, Counted, Workload
+from pac_wrap.method.alarms.precision import Bounds, Workload
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.curve import Curve
@@ -19,6 +19,7 @@ from pac_wrap.method.metrics import Measured, Metrics
 from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
+from pac_wrap.method.rule import Counted
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.strategies.looks import Looks

@@ -14,13 +14,12 @@ from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.floats import ScoreType, is_narrower
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingScoreWarning
-from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, metrics_of, tally
-from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.rule import Counted, Rule, Verdict
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal

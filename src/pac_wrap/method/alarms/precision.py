@@ -1,12 +1,11 @@
 """How many alarms are right, how many anomalies there are, and the work that follows: for certificates."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from math import inf, nextafter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_float, check_count, check_rate
 from pac_wrap.base.floats import (
@@ -20,7 +19,7 @@ from pac_wrap.base.floats import (
 )
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.rule import Verdict
+from pac_wrap.method.rule import Counted
 from pac_wrap.method.sampling import Assumption, are_independent
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.tails.bounds import lower_bound, upper_bound
@@ -92,35 +91,6 @@ class Workload:
             found = getattr(self, name)
             lines.append(f"{name.partition('_')[0]:<10} {between(found.low, found.high)}")
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """How many points are alarms and declared normal, lack a score, and are of groups never seen."""
-
-    alarms: int = 0
-    clears: int = 0
-    points: int = 0
-    missing: int = 0
-    unseen: int = 0
-
-    @classmethod
-    def of(cls, verdicts: NDArray[np.int8], missing: int, unseen: int = 0) -> "Counted":
-        """Return the counts of verdicts, of which some are those of points without a score."""
-        alarms, clears = (int(np.count_nonzero(verdicts == one)) for one in (Verdict.ANOMALY, Verdict.NORMAL))
-        return cls(alarms, clears, verdicts.size, missing, unseen)
-
-    def __add__(self, other: "Counted") -> "Counted":
-        return Counted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
-
-    def __str__(self) -> str:
-        rows = f"{self.points:,} row{'s' * (self.points != 1)}"
-        alarms = f"{self.alarms:,} alarm{'s' * (self.alarms != 1)}"
-        reasons = [f"{self.missing:,} without a score"] * (self.missing > 0)
-        reasons += [f"{self.unseen:,} in groups never seen"] * (self.unseen > 0)
-        without = f" ({', '.join(reasons)})" if reasons else ""
-        undecided = self.points - self.alarms - self.clears
-        return f"{rows}: {self.clears:,} normal, {alarms}, {undecided:,} undecided{without}"
 
 
 class Shares(NamedTuple):
