@@ -163,10 +163,7 @@ class _ClassScores:
         return self.future.size - np.searchsorted(self.future, thresholds, side="left")
 
     def draw(self, trials: int, random: np.random.Generator) -> _Draws:
-        """Return the (budget + 1)-th largest of n points drawn with replacement, once per trial: eq. (19).
-
-        Thresholds are scores in falling order, which are quick to look up.
-        """
+        """Return the (budget + 1)-th largest of n points drawn with replacement, once per trial: eq. (19)."""
         if self.budget is None:
             thresholds, which = np.full(1, np.inf), np.zeros(trials, dtype=np.intp)
         else:
@@ -178,6 +175,7 @@ class _ClassScores:
                 ranks, which = np.arange(first, last + 1), rank - first
             else:
                 ranks, which = np.unique(rank, return_inverse=True)
+            # in falling order, they are quick to look up
             thresholds = self.scores[self.scores.size - 1 - ranks]
         above = self.future.size - np.searchsorted(self.future, thresholds, side="right")
         return _Draws(self, thresholds, which, above[which])

@@ -1,8 +1,4 @@
-"""What voids a promise about a detector, and how it shows.
-
-The detector has changed since it was calibrated, its scores depend on the batch they are made in, it was
-trained on the rows that calibrate it, or a tool of scikit-learn's around it was.
-"""
+"""What voids a promise about a detector: it changes, its scores depend on their batch, it knew the rows."""
 
 import sys
 import warnings
@@ -140,11 +136,7 @@ def check_tolerance(value: float | None) -> None:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far apart two scores of one row may lie: `share` of `spread`, and what `rounding` alone does.
-
-    Rounding is relative to the score: a network in single precision gives a score of 10,000 to within 0.01,
-    however narrow the other scores are.
-    """
+    """How far apart two scores of a row may lie: `share` of `spread`, and `rounding` times the score."""
 
     share: float
     spread: float
@@ -201,8 +193,7 @@ class Differences:
 class Witness:
     """A few calibration rows and the scores they had, to tell whether the detector still gives them.
 
-    They are asked before the first scores, whenever a trace of the detector changes, and otherwise so rarely
-    that it takes at most `SHARE` of the time of scoring. Threads need no lock: at worst two ask at once.
+    Threads need no lock: at worst two ask at once.
     """
 
     def __init__(self, rows: Any, scores: Scores, tolerance: Tolerance) -> None:
@@ -218,6 +209,7 @@ class Witness:
 
     def scores_of(self, X: Any, detector: Any, score: Scorer) -> Scores:
         """Return the scores of new rows from a detector that still is what was calibrated."""
+        # the witness is asked first, whenever a trace changes, and for `SHARE` of the time of scoring
         if self._wait <= 0.0 or self._traces is None or not self._traces.unchanged(detector):
             self._ask(detector, score)
         start = perf_counter()
@@ -381,10 +373,7 @@ def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
 
 
 def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
-    """Refuse to answer a metric of scikit-learn that would take verdicts for something else.
-
-    An abstention would be a third class, and labels other than 0 and 1 would be compared as they stand.
-    """
+    """Refuse to answer a metric of scikit-learn that would compare verdicts with labels as they stand."""
     scorers = (one for one in _callers() if one.f_code.co_name == "_score")
     found = ((one, getattr(one.f_locals.get("self"), "_score_func", None)) for one in scorers)
     frame, metric = next((pair for pair in found if pair[1] is not None), (None, None))
@@ -421,7 +410,8 @@ def _learns(step: Any) -> bool:
 
 
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
-# where scikit-learn, PyOD and those who follow their templates keep rows, and scores, of the training data
+# where scikit-learn, PyOD and those who follow their templates keep rows of the training data (neighbours,
+# densities, support vectors), and scores (PyOD, robust covariances); forests and networks keep neither
 _ROWS: Final = ("X_", "_fit_X", "X_fit_", "X_train_", "X_train", "support_vectors_", "subset")
 _SCORES: Final = ("decision_scores_", "dist_")
 
@@ -441,10 +431,7 @@ class TrainingRows:
         return cls(np.unique(row_digests(X)), np.unique(row_digests(X, single=True)), columns)
 
     def count_in(self, X: Any) -> int:
-        """Return how many rows of X are training rows, the float32 copy of one, or what one is a copy of.
-
-        Columns in another order, or more of them, change no row.
-        """
+        """Return how many rows of X are training rows, the float32 copy of one, or what one is a copy of."""
         columns = tuple(getattr(X, "columns", ()))
         if columns != self.columns and self.columns and set(self.columns) <= set(columns):
             X = X[list(self.columns)]
@@ -489,12 +476,7 @@ def warn_of_training_rows(
 
 
 def _known_to(detector: Any, X: Any, scores: Scores) -> int:
-    """Return how many rows of X a detector holds, as rows or by their scores, from a training elsewhere.
-
-    Neighbours, kernel densities, support vector machines and Gaussian processes keep training rows, in a
-    pipeline as its last step sees them; PyOD's detectors and robust covariances keep training scores. A
-    forest or a network keeps nothing that could be seen.
-    """
+    """Return how many rows of X a detector holds, as rows or by their scores, from a training elsewhere."""
     rows = X
     while (inner := handed_on(detector)) is not None:
         if len(getattr(detector, "steps", ())) > 1:
@@ -538,11 +520,8 @@ def _known_scores(kept: Any, scores: Scores) -> int:
 
 
 def row_digests(X: Any, *, single: bool = False) -> NDArray[np.uint64]:
-    """Return a number per row, the same for equal rows; with `single` that of the row's float32 copy.
-
-    It is the sum over columns of a hash that is 0 for 0, so that sparse rows need only their entries.
-    """
-    if hasattr(X, "tocoo"):
+    """Return a number per row, the same for equal rows; with `single` that of the row's float32 copy."""
+    if hasattr(X, "tocoo"):  # the hash of 0 is 0, so entries are enough
         entries = X.tocoo(copy=True)
         entries.sum_duplicates()
         digests = np.zeros(X.shape[0], dtype=np.uint64)

@@ -71,9 +71,7 @@ def divide(
     """Return the rows to train on and those to calibrate on, `share` of each class.
 
     With `keep_anomalies` every anomaly calibrates: a detector trained on normal rows has no use for them.
-    With `subjects`, whole subjects are drawn. Where a subject has rows of both classes, the same share of all
-    subjects calibrates, for the rows of either class would else come from the wrong mixture of subjects; the
-    anomalies of the others are then left out under `keep_anomalies`. Either part empty is refused.
+    With `subjects`, whole subjects are drawn.
     """
     sizes = np.bincount(anomalous, minlength=2).tolist()
     wanted = [
@@ -131,6 +129,7 @@ def _drawn_subjects(
     has = [np.bincount(subjects[anomalous == label], minlength=subjects.max() + 1) for label in (False, True)]
     kinds = [(has[0] > 0) & (has[1] == 0), (has[0] == 0) & (has[1] > 0), (has[0] > 0) & (has[1] > 0)]
     if kinds[2].any():
+        # of all subjects the same share, or rows of either class would come from the wrong mixture of them;
         # anomalies are not all kept here, so their share is that of the normal rows
         shares = [shares[0] if keep_anomalies else max(shares)] * 2
     for kind, share in zip(kinds, [*shares, max(shares)], strict=True):
@@ -182,10 +181,7 @@ def train(
     subjects: Indices | None,
     fit_params: dict[str, Any],
 ) -> tuple[Any, tuple[Indices, Indices]]:
-    """Return a copy of a wrapper's detector, trained on some of the rows, and which train and which are left.
-
-    A search over detectors is given labels, and some of the anomalies, to choose by.
-    """
+    """Return a wrapper's detector, trained on some of the rows, and which train and which are left."""
     detector, train_on, random_state = wrapper.detector, wrapper.train_on, wrapper.random_state
     labelled = train_on == "labelled" or (train_on == "auto" and takes_labels(detector))
     only_normal = not labelled and train_on != "unlabelled"
@@ -236,10 +232,7 @@ def _ranks(detector: Any) -> bool:
 
 
 def _prepare(search: Any, X: Any, anomalous: Mask, polarity: Polarity, only_normal: bool) -> None:
-    """Let a search over detectors choose the one that ranks anomalies best, unless it has its own scoring.
-
-    Both classes are in every fold; with `only_normal` only its normal rows train.
-    """
+    """Let a search over detectors choose the one that ranks anomalies best, unless it has its own scoring."""
     name, few = detector_name(search), np.count_nonzero(anomalous)
     if not search.refit:
         raise InputError(f"refit={search.refit} leaves {name} without a detector to certify; pass refit=True")

@@ -194,9 +194,8 @@ def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
 def all_exceeded(errors: ArrayLike, n: ArrayLike, ceilings: ArrayLike) -> list[int]:
     """Return the places of the rates significantly above their ceilings, the most significant first.
 
-    All are one family: if every ceiling holds, one is called exceeded with a chance of at most 5 % in one
-    look, however many there are. Holm's steps, eq. (24); a ceiling of NaN and a rate without points are not
-    tested.
+    All are one family, by Holm's steps, eq. (24): if every ceiling holds, one is called exceeded in 5 % of
+    looks at most. A ceiling of NaN and a rate without points are not tested.
     """
     counts, sizes, rates = np.asarray(errors), np.asarray(n), np.asarray(ceilings, dtype=np.float64)
     tested = (sizes > 0) & ~np.isnan(rates)

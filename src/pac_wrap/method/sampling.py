@@ -105,11 +105,9 @@ Reduce = Literal["max", "mean", "last"]
 class Sampling:
     """The windows, their spacing and the split of a series, and how many independent points they are worth.
 
-    A window is the first `length` of every `every` steps; its score is that of its steps, reduced.
     `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random",
-    "series" if whole series calibrate, or "none" if every window does. The effective sizes come from the
-    autocorrelation of the scores, and are at most the number of events where there were only one or two; None
-    where nothing can be said. The errors are the calibration points that the rule misjudges.
+    "series" if whole series calibrate, or "none" if every window does. An effective size is None where
+    nothing can be said. The errors are the calibration points that the rule misjudges.
     """
 
     length: int

@@ -240,10 +240,8 @@ class EffectiveSize:
 
     @property
     def effective(self) -> float | None:
-        """The number of independent points, at most that of one or two events; None if none can be named.
-
-        Within one or two events no autocorrelation shows how much events differ from each other.
-        """
+        """The number of independent points, at most that of one or two events; None if none can be named."""
+        # within one or two events no autocorrelation shows how much events differ from each other
         if self._few_events:
             return float(self.events or 0)
         return None if self.dependence is None else self.dependence.effective
@@ -264,10 +262,7 @@ class EffectiveSize:
         return self.events is not None and 0 < self.events <= _FEW_EVENTS
 
     def warning(self, name: str, every: int, needed: int, unit: str = "window") -> str | None:
-        """Return the sentence that warns a user, or None if all is well.
-
-        `every` is the steps between two windows, `needed` how many points of this class the promise needs.
-        """
+        """Return the sentence that warns a user of windows `every` so many steps, or None if all is well."""
         if not self.misleading:
             return None
         points = f"{self.n:,} {name} {unit}{'s' * (self.n != 1)}"

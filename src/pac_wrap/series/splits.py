@@ -1,7 +1,4 @@
-"""Two parts of the points of a series, one to calibrate with and one to test on: at random, or in blocks.
-
-And how often thresholds break their ceilings on the rest of the same series, over many such divisions.
-"""
+"""Divisions of a series to calibrate and to test, at random or in blocks, and how often ceilings break."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
