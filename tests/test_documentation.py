@@ -73,8 +73,8 @@ def methods() -> Iterator[tuple[str, Any]]:
         if inspect.isclass(found):
             for own, method in vars(found).items():
                 function = method.__func__ if isinstance(method, (classmethod, staticmethod)) else method
-                # an interface is documented where it is defined
-                inherited = own in vars(Strategy)
+                # an interface is documented where it is defined, and the codec says what it reads from a file
+                inherited = own in vars(Strategy) or own == "from_form"
                 if inspect.isfunction(function) and not own.startswith("_") and not inherited:
                     yield f"{name}.{own}", function
 

@@ -314,7 +314,14 @@ class Guarantee:
     def with_promises(self, *promises: Promise | None) -> "Guarantee | None":
         """Return a guarantee of other promises about the two classes as wholes; None if there are none.
 
-        A class without one keeps its delta, which nothing then has.
+        Parameters
+        ----------
+        *promises : Promise or None
+            One about each class; a class without one keeps its delta, which nothing then has.
+
+        Returns
+        -------
+        Guarantee or None
         """
         sides = {one.of.label: one for one in promises if one is not None}
         if not sides:

@@ -93,10 +93,6 @@ class Request:
         """Yield the ranks that may be asked for, as far as the numbers of labels tell."""
         yield from self.overlap.ranks(asked_of(self.overlap.settled(self.guarantee, sizes)), sizes)
 
-    def with_usual_labels(self) -> "Request":
-        """Return the same for labels 0 and 1."""
-        return replace(self, anomaly_label=1)
-
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
         """Return the certificate that two classes get, wherever their scores live."""
         normal, anomalous = ranked

@@ -198,7 +198,18 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         raise InputError(f"there is no clause about {Population(label, kind)}; clauses lists those there are")
 
     def of(self, label: Label) -> list[Clause]:
-        """Return the clauses about a class."""
+        """Return the clauses about a class.
+
+        Parameters
+        ----------
+        label : "normal" or "anomalous"
+            The class.
+
+        Returns
+        -------
+        list of Clause
+            One, or one for each kind and perhaps one for all of them.
+        """
         return [one for one in self.clauses if one.of.label == label]
 
     @property
@@ -212,7 +223,17 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return points_of(self.of("normal")), points_of(self.of("anomalous"))
 
     def counted(self, label: Label) -> bool:
-        """Return whether the ceilings of a class are bounds of counted errors, since the other is held."""
+        """Return whether the ceilings of a class are bounds of counted errors, since the other is held.
+
+        Parameters
+        ----------
+        label : "normal" or "anomalous"
+            The class.
+
+        Returns
+        -------
+        bool
+        """
         held = self.overlap
         return isinstance(held, Hold) and (held.rate == "fnr") == (label == "normal")
 
