@@ -57,22 +57,7 @@ class Regime(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What each class's calibration points say about the scores: evidence, eqs. (7) to (11).
-
-    Parameters
-    ----------
-    alarm_from : float or None
-        From here on a score rules out that a point is normal; found from the normal points. inf never does,
-        not even for a score of inf.
-    clear_below : float or None
-        Below, a score rules out that a point is anomalous; found from the anomalous points. -inf never does.
-        None on one side means that nothing is promised there, and the other threshold decides alone.
-
-    Examples
-    --------
-    >>> Thresholds(alarm_from=0.7, clear_below=0.3).rule
-    Rule(normal_below=0.3, anomaly_from=0.7)
-    """
+    """What each class's calibration points say about the scores: evidence, eqs. (7) to (11)."""
 
     alarm_from: float | None
     clear_below: float | None
@@ -103,23 +88,7 @@ class Thresholds:
         return Rule(min(clear, LARGEST), alarm)
 
     def before_rounding(self, kind: ScoreType) -> "Thresholds":
-        """Return the thresholds that say of a score what these say of it rounded to a type: eq. (26).
-
-        Parameters
-        ----------
-        kind : "float64", "float32" or "float16"
-            The type.
-
-        Returns
-        -------
-        Thresholds
-            Those for scores that have not been rounded yet, and right for those that have.
-
-        Examples
-        --------
-        >>> Thresholds(alarm_from=0.7, clear_below=0.3).before_rounding("float16")
-        Thresholds(alarm_from=0.699951171875, clear_below=0.29992675781250006)
-        """
+        """Return the thresholds that say of a score what these say of it rounded to a type: eq. (26)."""
         if kind == "float64":
             return self
         alarm, clear = self.alarm_from, self.clear_below
@@ -135,69 +104,19 @@ class Thresholds:
         return reaches(scores, self.alarm_from)
 
     def y_fp(self, scores: ArrayLike) -> NDArray[np.int8]:
-        """Return 1 where label 0 is ruled out, else 0: the predictor that keeps the FPR, eq. (8).
-
-        Parameters
-        ----------
-        scores : array-like of float
-            One score per point.
-
-        Returns
-        -------
-        ndarray of int8
-            One number per score.
-
-        Raises
-        ------
-        InputError
-            If nothing is promised on the FPR, or scores are not numbers.
-        """
+        """Return 1 where label 0 is ruled out, else 0: the predictor that keeps the FPR, eq. (8)."""
         if self.alarm_from is None:
             raise InputError("nothing is promised on the FPR, so y_fp has no threshold; set max_fpr")
         return self._alarms(as_scores(scores)).view(np.int8)
 
     def y_fn(self, scores: ArrayLike) -> NDArray[np.int8]:
-        """Return 0 where label 1 is ruled out, else 1: the predictor that keeps the FNR, eq. (10).
-
-        Parameters
-        ----------
-        scores : array-like of float
-            One score per point.
-
-        Returns
-        -------
-        ndarray of int8
-            One number per score.
-
-        Raises
-        ------
-        InputError
-            If nothing is promised on the FNR, or scores are not numbers.
-        """
+        """Return 0 where label 1 is ruled out, else 1: the predictor that keeps the FNR, eq. (10)."""
         if self.clear_below is None:
             raise InputError("nothing is promised on the FNR, so y_fn has no threshold; set max_fnr")
         return reaches(as_scores(scores), self.clear_below).view(np.int8)
 
     def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
-        """Return which labels each score leaves possible: eq. (11).
-
-        Parameters
-        ----------
-        scores : array-like of float
-            One score per point; NaN is a missing one.
-        on_missing : "abstain" or "stop"
-            Whether points without a score keep both labels, with a `MissingScoreWarning`, or are refused.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, 2)
-            Is label 0, is label 1 still possible?
-
-        Examples
-        --------
-        >>> Thresholds(alarm_from=0.7, clear_below=0.3).prediction_sets([0.1, 0.5, 0.9]).tolist()
-        [[True, False], [True, True], [False, True]]
-        """
+        """Return which labels each score leaves possible: eq. (11)."""
         check_choice("on_missing", on_missing, ON_MISSING)
         values = as_scores(scores, missing=True)
         missing = missing_places(values)
@@ -205,20 +124,7 @@ class Thresholds:
         return self.possible(values, missing)
 
     def possible(self, scores: Scores, missing: Places) -> NDArray[np.bool_]:
-        """Return the prediction sets of scores of which some are known to be missing.
-
-        Parameters
-        ----------
-        scores : ndarray of float
-            One score per point.
-        missing : ndarray of int
-            The places of those that are missing, where both labels are possible.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, 2)
-            Is label 0 (normal), is label 1 (anomalous) still possible?
-        """
+        """Return the prediction sets of scores of which some are known to be missing."""
         sets = np.ones((scores.size, 2), dtype=bool)
         if self.alarm_from is not None:
             np.logical_not(self._alarms(scores), out=sets[:, 0])
