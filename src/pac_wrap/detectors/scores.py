@@ -195,17 +195,21 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
 
 
 def _classifier_scores(classifier: Any, anomaly_label: object) -> Callable[[Any], Any]:
-    _method(classifier, "decision_function", "predict_proba")
+    # the decision function comes first: probabilities are squashed, and saturated ones lose their order
+    method = _method(classifier, "decision_function", "predict_proba")
 
     def scores(X: Any) -> Any:
-        found = class_scores(classifier, X)
+        raw = np.asarray(method(X))
         classes = list(classifier.classes_)
         if len(classes) != 2 or anomaly_label not in classes:
             raise DetectorError(
                 f"{detector_name(classifier)} knows the classes {classes}, but two are needed, one of them"
                 f" the anomaly label {anomaly_label!r}; train it on normal and anomalous points"
             )
-        return found[:, classes.index(anomaly_label)]
+        anomalous = classes.index(anomaly_label)
+        if raw.ndim == 2:
+            return raw[:, anomalous]
+        return raw if anomalous == 1 else -raw
 
     return scores
 
@@ -279,7 +283,6 @@ def lineage(detector: Any) -> str | None:
 
 def class_scores(classifier: Any, X: Any) -> Scores:
     """Return a column of scores for each class; of two classes with one score, its negative and itself."""
-    # the decision function comes first: probabilities are squashed, and saturated ones lose their order
     for name in ("decision_function", "predict_proba"):
         if not hasattr(classifier, name):
             continue
