@@ -1,7 +1,7 @@
 """Labelled scores in, certificate out."""
 
 from collections.abc import Mapping
-from typing import TypeVar, overload
+from typing import overload
 
 from numpy.typing import ArrayLike
 
@@ -18,8 +18,6 @@ from pac_wrap.method.request import Request, certify_classes, certify_divided, w
 from pac_wrap.method.robust.weights import Weights
 from pac_wrap.method.weighted import certify_weighted, of_classes
 from pac_wrap.ranks.kernels import kernels
-
-T = TypeVar("T")
 
 
 def calibrate(

@@ -48,7 +48,7 @@ WORDS: Final[dict[str, Overlap]] = {
 class Request:
     """What a calibration is asked for, checked apart from any score; every entrance takes one.
 
-    Parameters
+    Attributes
     ----------
     guarantee : Guarantee
         The promises to keep.
@@ -56,12 +56,6 @@ class Request:
         What is done where the classes overlap; nothing can with a single ceiling, which decides alone.
     anomaly_label : object
         The label that marks an anomaly.
-
-    Examples
-    --------
-    >>> request = Request.of(Guarantee(max_fpr=0.01), overlap="hold_fnr")
-    >>> request.overlap
-    Hold(rate='fnr', always=True)
     """
 
     guarantee: Guarantee = field(default_factory=Guarantee)
@@ -106,22 +100,7 @@ class Request:
         overlap: str | Overlap | None = None,
         anomaly_label: object = 1,
     ) -> "Request":
-        """Return the request that the arguments of an entrance make.
-
-        Parameters
-        ----------
-        asked : Guarantee, Request or None
-            The promises; None is the usual ones. A whole request is taken as it is.
-        overlap : str or Strategy, optional
-            One of its words, such as "raise", or a strategy with options; see `calibrate`.
-        anomaly_label : object
-            The label that marks an anomaly.
-
-        Returns
-        -------
-        Request
-            The request.
-        """
+        """Return the request that the arguments of an entrance make; a whole request is taken as it is."""
         if isinstance(asked, Request):
             if overlap is not None or type(anomaly_label) is not int or anomaly_label != 1:
                 raise InputError("a Request says all that is asked for; leave overlap and anomaly_label out")

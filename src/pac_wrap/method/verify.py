@@ -55,7 +55,7 @@ _OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "
 class Verification:
     """Whether a certificate is what its scores give; true exactly if there is no difference.
 
-    Parameters
+    Attributes
     ----------
     differences : tuple of str
         Where the certificate and its scores differ, a sentence each.
@@ -63,11 +63,6 @@ class Verification:
         Whether the certificate has a digest of its scores; without one only what it says of them is compared.
     ordered : bool
         Whether the order of the points counts, since they were drawn by weights.
-
-    Examples
-    --------
-    >>> bool(Verification(()))
-    True
     """
 
     differences: tuple[str, ...]

@@ -21,7 +21,7 @@ MOST_ANCESTORS: Final = 50
 class Lineage:
     """The place of a certificate among those that followed each other; made by `recalibrate`.
 
-    Parameters
+    Attributes
     ----------
     number : int
         How many certificates came before.
@@ -32,15 +32,6 @@ class Lineage:
         The deltas of the first one.
     ancestors : tuple of str
         The digests of those that came before, the latest last; 50 at most.
-
-    Examples
-    --------
-    >>> from pac_wrap import calibrate, recalibrate
-    >>> first = calibrate(range(1000), range(2000, 3000))
-    >>> scores, labels = [*range(2000), *range(2000, 4000)], [0] * 2000 + [1] * 2000
-    >>> lineage = recalibrate(first, scores, labels).lineage
-    >>> lineage.number, lineage.ancestors == (first.checksum,)
-    (1, True)
     """
 
     number: int

@@ -32,7 +32,7 @@ _OPTIONAL: Final = {"optional": True}
 class Provenance:
     """Where scores came from: what is not known is None. Texts are cut, and what is invisible is written out.
 
-    Parameters
+    Attributes
     ----------
     score : str, optional
         The column of scores.
@@ -50,16 +50,6 @@ class Provenance:
         How many normal and how many anomalous rows trained the detector.
     notes : sequence of str, optional
         What else was noticed when the scores were made, a sentence each.
-
-    Raises
-    ------
-    InputError
-        If a text is none, or a number is not possible.
-
-    Examples
-    --------
-    >>> print(Provenance(score="forest", tables=("scores.csv",), engine="duckdb", lowest=0.1, highest=7.5))
-    column 'forest' of scores.csv, read by duckdb, scores from 0.1 to 7.5
     """
 
     score: str | None = field(default=None, metadata=_OPTIONAL)

@@ -26,7 +26,7 @@ _OUTWARDS = 1e-9
 class Gap:
     """The bound of the difference between one error rate of any two groups, each with its own rule: eq. (58).
 
-    Parameters
+    Attributes
     ----------
     rate : str
         FPR or FNR.
@@ -42,11 +42,6 @@ class Gap:
         The bounds of the rate of each.
     left_out : int
         How many groups have too few labels for a rule of their own; those that follow a pool are among them.
-
-    Examples
-    --------
-    >>> print(Gap("FPR", 0.031, 0.05, ("a", "b"), ("a", "b"), (0.02, 0.0), (0.031, 0.025), 0))
-    FPR: certified fair within 0.031 for 2 groups (confidence 0.95); 'a' and 'b' may be that far apart
     """
 
     rate: str
@@ -74,18 +69,10 @@ class Gap:
 class Gaps:
     """How far any two groups can be apart in their false positive and in their false negative rates.
 
-    Parameters
+    Attributes
     ----------
     fpr, fnr : Gap or None
         None where nothing is promised.
-
-    Examples
-    --------
-    >>> from pac_wrap import calibrate_labelled
-    >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    >>> gaps = calibrate_labelled(scores, labels, by=["a"] * 200 + ["b"] * 200).gaps()
-    >>> round(gaps.fpr.bound, 4)
-    0.062
     """
 
     fpr: Gap | None
