@@ -67,7 +67,7 @@ def certified_ceiling_scorer(estimator: Any, X: Any = None, y: ArrayLike | None 
     """
     found: Certificate | GroupCertificate = _certified(estimator).certificate_
     each = found.certificates.values() if isinstance(found, GroupCertificate) else [found]
-    return -max(map(_ceiling, each))
+    return -max(1.0 if one.empty else max(promise.ceiling for promise in one.promises) for one in each)
 
 
 def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
@@ -105,12 +105,6 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
         )
     scores = estimator.decision_function(X) if certified else anomaly_scores(estimator, X)
     return auc(scores[~anomalous], scores[anomalous])
-
-
-def _ceiling(certificate: Certificate) -> float:
-    if certificate.empty:
-        return 1.0
-    return max(promise.ceiling for promise in certificate.promises)
 
 
 def _certified(estimator: Any) -> PACWrap:

@@ -279,9 +279,7 @@ class Measured:
 
 
 def measured_kinds(
-    clauses: Iterable[Clause],
-    counts: Mapping[Label, Mapping[str | None, Tally]],
-    confidence: float = 0.95,
+    clauses: Iterable[Clause], counts: Mapping[Label, Mapping[str | None, Tally]], confidence: float = 0.95
 ) -> tuple[Measured, ...]:
     """Return what tallies of the kinds of each class amount to; None is a class without kinds."""
     ceilings = {(one.of.label, one.of.kind): one.ceiling if one.kept else None for one in clauses}
