@@ -395,12 +395,17 @@ def with_deltas(asked: Guarantee, delta_fpr: float, delta_fnr: float) -> Guarant
     return replace(asked, delta_fpr=delta_fpr, delta_fnr=delta_fnr)
 
 
+@lru_cache(maxsize=1)
+def _usual() -> Guarantee:
+    return Guarantee()
+
+
 def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee:
     """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else.
 
     Ceilings of kinds are refused unless the scores come by kind.
     """
-    asked = Guarantee() if given is None else given
+    asked = _usual() if given is None else given
     if not isinstance(asked, Guarantee):
         raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
     if asked.kinds and not by_kind:
