@@ -149,16 +149,12 @@ class Hull:
         values = scores if self.score_type == "float64" else rounded(scores, self.score_type)
         return np.searchsorted(self.edges, values, side="right").astype(np.int64)
 
-    def allowed(self, bet: int, fates: Counts) -> float:
-        """Return the share that may lie between the thresholds of a bet, beside those that lie above."""
-        _, _, a, b = self.pairs[bet]
+    def allowed(self, bet: int, fates: Counts) -> tuple[float, tuple[float, float]]:
+        """Return the share that may lie between the thresholds of a bet, beside those above, and the two."""
+        low, high, a, b = self.pairs[bet]
         above = float(fates[2] / max(1, fates.sum()))
-        return min(1.0, max(0.0, 1.0 - a - above * (1.0 - a / b)))
-
-    def ends(self, bet: int) -> tuple[float, float]:
-        """Return the thresholds of a bet."""
-        low, high, _, _ = self.pairs[bet]
-        return float(self.edges[low]), float(self.edges[high])
+        share = min(1.0, max(0.0, 1.0 - a - above * (1.0 - a / b)))
+        return share, (float(self.edges[low]), float(self.edges[high]))
 
 
 @lru_cache(maxsize=8)
@@ -343,7 +339,7 @@ class Watch:
         bet, since, number, fates = self.limit.bets.strongest(reached.placed)
         allowed, between, hull = self.ceiling or 0.0, None, self.limit.hull
         if hull is not None:
-            allowed, between = hull.allowed(bet, fates), hull.ends(bet)
+            allowed, between = hull.allowed(bet, fates)
         return Alarm(
             self.name,
             row,
