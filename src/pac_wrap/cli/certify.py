@@ -1,4 +1,4 @@
-"""pac-wrap calibrate, curve and compare: the way to a certificate."""
+"""pac-wrap calibrate, curve, compare and recalibrate: the ways to a certificate."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,18 +11,18 @@ import typer
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import FAILED, Engine, Reading, Steps, keep_apart
+from pac_wrap.cli.options import FAILED, Engine, Reading, Steps, classes_of, keep_apart, rows_taken
 from pac_wrap.cli.process import in_options, progress_bar, say
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pac_wrap.engines.files import EngineFiles
     from pac_wrap.method.request import Request
     from pac_wrap.method.robust.weights import Draws
     from pac_wrap.report.account import Fact
-    from pac_wrap.series.points import Several
-    from pac_wrap.series.splits import SeriesSplit
+    from pac_wrap.tables.files.find import FoundFiles
 
 _TOP: Final = "The largest bound of the {} that matters; those below are lower for it. Fix it before looking."
 
@@ -200,7 +200,7 @@ def certified(
         made: Any = None
         if reading.engine != "duckdb":
             by_kind = reading.kind is not None
-            made = reading.cluster(found).certify(request, reading.columns, reading.anomaly_label, by_kind)
+            made = _cluster(reading, found).certify(request, reading.columns, reading.anomaly_label, by_kind)
             if not draws or reading.group is not None:  # whose report draws no scores
                 return made, None
         with reading.opened_found(found, progress) as table:
@@ -233,26 +233,16 @@ def _in_time(
     return certificate, classes, tuple(facts_of_series(several, certificate, steps.time or "", split))
 
 
-def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Several, SeriesSplit | None]":
-    """Return the steps of all series, and which of them calibrate if some are held out."""
-    import numpy as np
+def _cluster(reading: Reading, found: "FoundFiles") -> "EngineFiles":
+    """Return what calibrates files with an engine other than DuckDB, which is loaded only if named."""
+    from pac_wrap.engines.files import EngineFiles
+    from pac_wrap.tables.columns import only_in_csv
 
-    from pac_wrap.series.points import several_series
-    from pac_wrap.tables.in_order import rows_in_time
-
-    score, label = reading.columns[:2]
-    with reading.opened("reading", more=steps.columns, in_order=True) as table:
-        rows = rows_in_time(table, score, label, reading.anomaly_label, *steps.columns)
-    several = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
-    if steps.hold_out is None:
-        return several, None
-    return several, several.divided(np.random.default_rng(steps.seed or 0), calibration=1.0 - steps.hold_out)
-
-
-def classes_of(several: "Several", split: "SeriesSplit | None") -> "list[NDArray[Any]]":
-    """Return the scores of either class that calibrate."""
-    among = None if split is None else split.calibration
-    return [several.points.scores[several.points.of_class(one, among)] for one in (False, True)]
+    if found.reader == "numpy":
+        raise InputError(f"the engine {reading.engine} does not read NumPy files; leave --engine out")
+    if found.reader != "read_csv":
+        only_in_csv(reading.delimiter)
+    return EngineFiles(reading.engine, found.files, found.reader, reading.delimiter, reading.master)
 
 
 def dated(made: Any, tables: list[str]) -> Any:
@@ -427,3 +417,52 @@ def _or_joined(tables: list[str]) -> Iterator[None]:
         raise InputError(
             f"{error}; if each has other scores of the same rows, join them with --key"
         ) from error
+
+
+def recalibrate(
+    certificate: options.CertificateFile,
+    tables: options.Tables,
+    score: options.Score,
+    label: options.Label,
+    output: Annotated[Path, Option("--output", "-o", help="Where to save the new certificate.")],
+    own_delta: Annotated[
+        bool, Option("--own-delta", help="Give each certificate its own delta, instead of sharing one.")
+    ] = False,
+    anomaly_label: options.AnomalyLabel = None,
+    leave_out: options.LeaveOut = None,
+    delimiter: options.Delimiter = None,
+) -> None:
+    """Certify the same ceilings from new points, with the delta that is left; it names what it follows.
+
+    All that follow each other share twice the first delta: a third of it, a sixth, a tenth, and so on.
+
+    With --own-delta each has its own, and they add up.
+
+    Use points that came after an alarm, not those that raised it. Exit code 1 if nothing is certified.
+
+    Example: [bold]pac-wrap recalibrate certificate.json late.csv --score s --label y -o next.json[/bold]
+    """
+    from dataclasses import replace
+
+    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.monitoring.recalibrate import successor
+    from pac_wrap.method.request import Request
+
+    loaded = Certificate.load(certificate)
+    if loaded.lineage is not None and loaded.lineage.ledger == own_delta:
+        so_far, remedy = (
+            ("share one", "leave --own-delta out") if own_delta else ("have their own", "add --own-delta")
+        )
+        raise InputError(
+            f"the certificates of this lineage {so_far} delta, which cannot change; {remedy}, or start a new"
+            " lineage with pac-wrap calibrate"
+        )
+    asked, place = successor(loaded, not own_delta)
+    keep_apart([*tables, certificate], output)
+    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter)
+    made, _ = certified(reading, Request(asked, loaded.overlap, reading.mark))
+    made = dated(replace(made, lineage=place), tables)
+    made.save(output)
+    typer.echo(str(made.bare))
+    if made.empty:
+        raise typer.Exit(FAILED)

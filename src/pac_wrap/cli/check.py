@@ -8,8 +8,15 @@ import typer
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.certify import classes_of, rows_taken
-from pac_wrap.cli.options import Reading, Steps, check_division, division_of, load_any
+from pac_wrap.cli.options import (
+    Reading,
+    Steps,
+    check_division,
+    classes_of,
+    division_of,
+    load_any,
+    rows_taken,
+)
 from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError, PACWrapWarning
 

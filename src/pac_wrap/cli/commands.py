@@ -8,10 +8,10 @@ import typer
 from typer import Option
 from typer.core import TyperGroup
 
-from pac_wrap.cli.certify import calibrate, compare, curve
+from pac_wrap.cli.certify import calibrate, compare, curve, recalibrate
 from pac_wrap.cli.check import evaluate, show, verify, worth
 from pac_wrap.cli.decide import decide, sql
-from pac_wrap.cli.monitor import monitor, recalibrate
+from pac_wrap.cli.monitor import monitor
 from pac_wrap.cli.paper import data, reproduce
 from pac_wrap.cli.plan import demo, plan
 from pac_wrap.cli.process import BAD_INPUT, debug, run, say

@@ -1,4 +1,4 @@
-"""pac-wrap monitor and recalibrate: whether a certificate still keeps its promises, and starting again."""
+"""pac-wrap monitor: whether a certificate still keeps its promises."""
 
 import time
 from collections.abc import Iterator
@@ -10,8 +10,7 @@ import typer
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.certify import certified, dated
-from pac_wrap.cli.options import FAILED, Reading, check_division, division_of, keep_apart, load_any
+from pac_wrap.cli.options import FAILED, check_division, division_of, keep_apart, load_any
 from pac_wrap.cli.process import progress_bar, say
 from pac_wrap.errors import InputError
 
@@ -234,53 +233,4 @@ def monitor(
     if output is None:
         typer.echo(job.text, nl=False)
     if watched.alarm is not None or not watched.points:
-        raise typer.Exit(FAILED)
-
-
-def recalibrate(
-    certificate: options.CertificateFile,
-    tables: options.Tables,
-    score: options.Score,
-    label: options.Label,
-    output: Annotated[Path, Option("--output", "-o", help="Where to save the new certificate.")],
-    own_delta: Annotated[
-        bool, Option("--own-delta", help="Give each certificate its own delta, instead of sharing one.")
-    ] = False,
-    anomaly_label: options.AnomalyLabel = None,
-    leave_out: options.LeaveOut = None,
-    delimiter: options.Delimiter = None,
-) -> None:
-    """Certify the same ceilings from new points, with the delta that is left; it names what it follows.
-
-    All that follow each other share twice the first delta: a third of it, a sixth, a tenth, and so on.
-
-    With --own-delta each has its own, and they add up.
-
-    Use points that came after an alarm, not those that raised it. Exit code 1 if nothing is certified.
-
-    Example: [bold]pac-wrap recalibrate certificate.json late.csv --score s --label y -o next.json[/bold]
-    """
-    from dataclasses import replace
-
-    from pac_wrap.method.certificates.certificate import Certificate
-    from pac_wrap.method.monitoring.recalibrate import successor
-    from pac_wrap.method.request import Request
-
-    loaded = Certificate.load(certificate)
-    if loaded.lineage is not None and loaded.lineage.ledger == own_delta:
-        so_far, remedy = (
-            ("share one", "leave --own-delta out") if own_delta else ("have their own", "add --own-delta")
-        )
-        raise InputError(
-            f"the certificates of this lineage {so_far} delta, which cannot change; {remedy}, or start a new"
-            " lineage with pac-wrap calibrate"
-        )
-    asked, place = successor(loaded, not own_delta)
-    keep_apart([*tables, certificate], output)
-    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter)
-    made, _ = certified(reading, Request(asked, loaded.overlap, reading.mark))
-    made = dated(replace(made, lineage=place), tables)
-    made.save(output)
-    typer.echo(str(made.bare))
-    if made.empty:
         raise typer.Exit(FAILED)

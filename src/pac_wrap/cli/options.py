@@ -19,9 +19,12 @@ from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.engines.files import EngineFiles
+    from numpy.typing import NDArray
+
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.report.account import Account
+    from pac_wrap.series.points import Several
+    from pac_wrap.series.splits import SeriesSplit
     from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.table import Table
 
@@ -224,17 +227,6 @@ class Reading:
         if self.group is not None:
             return certify_groups(source, request)
         return certify(source, request) if self.kind is None else certify_kinds(source, request)
-
-    def cluster(self, found: "FoundFiles") -> "EngineFiles":
-        """Return what calibrates files with an engine other than DuckDB, which is loaded only if named."""
-        from pac_wrap.engines.files import EngineFiles
-        from pac_wrap.tables.columns import only_in_csv
-
-        if found.reader == "numpy":
-            raise InputError(f"the engine {self.engine} does not read NumPy files; leave --engine out")
-        if found.reader != "read_csv":
-            only_in_csv(self.delimiter)
-        return EngineFiles(self.engine, found.files, found.reader, self.delimiter, self.master)
 
 
 @dataclass(frozen=True)
@@ -477,3 +469,25 @@ def tell(account: "Account", form: str, text: str | None = None) -> None:
         Console().print(terminal(account))
     if account.status.exit_code:
         raise typer.Exit(account.status.exit_code)
+
+
+def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Several, SeriesSplit | None]":
+    """Return the steps of all series, and which of them calibrate if some are held out."""
+    import numpy as np
+
+    from pac_wrap.series.points import several_series
+    from pac_wrap.tables.in_order import rows_in_time
+
+    score, label = reading.columns[:2]
+    with reading.opened("reading", more=steps.columns, in_order=True) as table:
+        rows = rows_in_time(table, score, label, reading.anomaly_label, *steps.columns)
+    several = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
+    if steps.hold_out is None:
+        return several, None
+    return several, several.divided(np.random.default_rng(steps.seed or 0), calibration=1.0 - steps.hold_out)
+
+
+def classes_of(several: "Several", split: "SeriesSplit | None") -> "list[NDArray[Any]]":
+    """Return the scores of either class that calibrate."""
+    among = None if split is None else split.calibration
+    return [several.points.scores[several.points.of_class(one, among)] for one in (False, True)]
