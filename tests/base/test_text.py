@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import errors
-from pac_wrap.base.text import LONGEST, listed, message, quoted, visible
+from pac_wrap.base.text import LONGEST, escape_markdown, is_unicode, listed, message, quoted, visible
 from pac_wrap.errors import InputError, OutputError, PACWrapError, PACWrapWarning
 
 # every character there is, those that are not text by themselves included
@@ -45,6 +45,13 @@ def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
     assert visible(visible(text)) == shown
     assert quoted(text) == repr(text)
     assert listed(["id", text]) == f"id, {shown}"
+
+
+def test_what_is_cut_off_or_put_on_one_line_says_so() -> None:
+    assert (quoted("it\x1b"), quoted(0.5), quoted("long", 3)) == ("'it\\x1b'", "0.5", "'lon'...")
+    assert message("one\ntwo\x07") == "one two\\x07"
+    assert (is_unicode("\u00e9"), is_unicode("\udce9")) == (True, False)
+    assert escape_markdown("<b>|a_b`") == "&lt;b&gt;\\|a\\_b\\`"
 
 
 @given(anything)

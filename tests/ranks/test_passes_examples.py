@@ -47,6 +47,4 @@ def test_firstfound_at() -> None:
 
 def test_partitiontask() -> None:
     assert (PartitionTask(survey, 1)(0, [([0.1, 0.9], [0, 1]), ([0.2], [0])]).value.sizes) == ((2, 1))
-    missing = PartitionTask(survey, 1)(7, [([0.1, float("nan")], [0, 1])]).missing
-    assert missing is not None
-    assert missing.first == 7
+    assert PartitionTask(survey, 1)(7, [([0.1, float("nan")], [0, 1])]).missing == ((7, 1, 2),)

@@ -76,11 +76,7 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 
 def as_scores(values: ArrayLike, name: str = "scores", *, missing: bool = False) -> Scores:
-    """Return values as a one-dimensional float64 array, sharing memory where it can.
-
-    Integers and smaller floats are widened; infinities are legal; NaN is refused, unless scores may be
-    `missing`.
-    """
+    """Return values as a one-dimensional float64 array; NaN is refused, unless scores may be `missing`."""
     array = as_array(values, name)
     if array.ndim != 1:
         raise InputError(
@@ -222,10 +218,8 @@ def label_text(anomaly_label: object) -> str | None:
 
 
 def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
-    """Return where y marks an anomaly, in a scikit-learn setting: two consecutive whole numbers are read too.
-
-    scikit-learn orders classes, so the greater one is taken for the anomalies, with a `LabelWarning`.
-    """
+    """Return where y marks an anomaly, as scikit-learn has it: two consecutive whole numbers will do."""
+    # scikit-learn orders classes, so the greater one is taken for the anomalies
     try:
         return as_anomaly_mask(y, anomaly_label, "y")
     except InputError:
@@ -245,13 +239,16 @@ def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
 
 
 def as_labelled(
-    scores: ArrayLike, labels: ArrayLike, anomaly_label: object = 1
+    scores: ArrayLike, labels: ArrayLike, anomaly_label: object = 1, where: str = ""
 ) -> tuple[NDArray[Any], Scores, NDArray[np.bool_]]:
-    """Return scores as they came and as doubles, and where a label marks an anomaly, if they fit together."""
-    check_aligned("scores", scores, "labels", labels)
-    given = as_array(scores, "scores")
-    values, mask = as_scores(given), as_anomaly_mask(labels, anomaly_label)
-    check_same_length("scores", values.size, "labels", mask.size)
+    """Return scores as they came and as doubles, and where labels mark an anomaly, which must fit."""
+    check_aligned(f"scores{where}", scores, f"labels{where}", labels)
+    given = as_array(scores, f"scores{where}")
+    values, mask = (
+        as_scores(given, f"scores{where}"),
+        as_anomaly_mask(labels, anomaly_label, f"labels{where}"),
+    )
+    check_same_length("scores", values.size, f"labels{where}", mask.size)
     return given, values, mask
 
 

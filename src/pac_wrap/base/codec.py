@@ -288,10 +288,7 @@ def _require(condition: bool, result: Any, where: str, rule: str, found: Any) ->
 
 
 class SavedAsJSON:
-    """A dataclass that can be saved and loaded: a certificate of any kind, or a curve.
-
-    Whoever takes it says what stands at the head of its files, and finds its own contradictions.
-    """
+    """A dataclass that is saved with a header, and whose contradictions are found when it is loaded."""
 
     __slots__ = ()
 
@@ -301,27 +298,17 @@ class SavedAsJSON:
     _most_bytes: ClassVar[int] = MOST_BYTES
 
     def to_json(self) -> str:
-        """Return the same as JSON text, from which `from_json` makes it again."""
+        """Return it as JSON text, from which `from_json` makes it again to the last digit."""
         return encode(self, self._header)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Return what a JSON text holds, after checking that it is whole and consistent.
+        """Return what a JSON text holds; one that was changed or contradicts itself is a `CertificateError`.
 
         Parameters
         ----------
         text : str or bytes
             What `to_json` gave.
-
-        Returns
-        -------
-        certificate or curve
-            What was written, to the last digit.
-
-        Raises
-        ------
-        CertificateError
-            If the text holds something else, was changed, or contradicts itself.
         """
         try:
             found = cls._read(text)
@@ -352,16 +339,6 @@ class SavedAsJSON:
         ----------
         path : str or path
             The file.
-
-        Returns
-        -------
-        certificate or curve
-            What the file holds, if it is whole and does not contradict itself.
-
-        Raises
-        ------
-        CertificateError
-            As for `from_json`.
         """
         with open(path, "rb") as file:
             return cls.from_json(file.read(cls._most_bytes + 1))

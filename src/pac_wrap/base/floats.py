@@ -45,10 +45,8 @@ def is_flushed(value: float) -> bool:
 
 
 def is_delicate(value: float) -> bool:
-    """Return whether comparing scores with this number depends on whether the processor flushes.
-
-    It does next to zero, as far as float32 has subnormal numbers.
-    """
+    """Return whether comparing scores with this number depends on whether the processor flushes."""
+    # it does next to zero, as far as float32 has subnormal numbers
     return abs(value) < 2.0**-126
 
 
@@ -63,10 +61,8 @@ def away_from_zero(value: float) -> float:
 
 
 def widened(scores: NDArray[Any], out: Doubles | None = None) -> Doubles:
-    """Return scores as doubles, in `out` if it is given, else sharing memory where possible.
-
-    A subnormal float32, a normal number as a double, keeps its value where the processor would flush it.
-    """
+    """Return scores as doubles, in `out` if it is given, else sharing memory where possible."""
+    # a subnormal float32, a normal number as a double, keeps its value where the processor would flush it
     if out is None:
         wide = scores.astype(np.float64, copy=False)
     else:
@@ -143,10 +139,7 @@ def just_below(edge: float) -> float:
 
 
 def largest_up_to(bound: float, kind: np.dtype[Any]) -> np.floating:
-    """Return the largest number of a type that is not above a double.
-
-    Scores of the type are `>` it, or `<=`, exactly if they are so with the double.
-    """
+    """Return the largest number of a type that is not above a double: its scores are `<=` both or neither."""
     if kind != np.float32:
         return np.float64(bound)
     with np.errstate(over="ignore", under="ignore"):
@@ -157,10 +150,7 @@ def largest_up_to(bound: float, kind: np.dtype[Any]) -> np.floating:
 
 
 def least_from(bound: float, kind: np.dtype[Any]) -> np.floating:
-    """Return the least number of a type that is not below a double.
-
-    Scores of the type are `<` it, or `>=`, exactly if they are so with the double.
-    """
+    """Return the least number of a type that is not below a double: its scores are `>=` both or neither."""
     return -largest_up_to(-bound, kind)
 
 
@@ -252,13 +242,12 @@ _CEILING: Final = Context(prec=12, rounding=ROUND_CEILING)
 
 def rounded_up(rate: float, unit: int = 1, digits: int = 4) -> str:
     """Return a ceiling or a delta with so many digits, never below the true one; `unit` 100 is percent."""
-    return _written(Context(prec=digits, rounding=ROUND_CEILING).multiply(Decimal(repr(float(rate))), unit))
+    return _written(Context(prec=digits, rounding=ROUND_CEILING).multiply(_as_written(rate), unit))
 
 
 def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:
     """Return a confidence with so many digits, never above the true one; `unit` is 100 for percent."""
-    exact = share if isinstance(share, Decimal) else Decimal(repr(float(share)))
-    return _written(Context(prec=digits, rounding=ROUND_FLOOR).multiply(exact, unit))
+    return _written(Context(prec=digits, rounding=ROUND_FLOOR).multiply(_as_written(share), unit))
 
 
 def told(share: float) -> int:
@@ -286,7 +275,7 @@ def confidence_left(*deltas: float) -> Decimal:
     """Return 1 minus the deltas, never more than that is; 0 where they leave nothing."""
     left = Decimal(1)
     for delta in deltas:
-        left = _FLOOR.subtract(left, Decimal(repr(float(delta))))
+        left = _FLOOR.subtract(left, _as_written(delta))
     # rounded down, nothing left is -0, which would be written so
     return max(Decimal(0), left)
 
@@ -295,7 +284,7 @@ def kept_together(*shares: Decimal | float) -> Decimal:
     """Return the confidence that independent ones have together: their product, never more than that is."""
     left = Decimal(1)
     for share in shares:
-        left = _FLOOR.multiply(left, share if isinstance(share, Decimal) else Decimal(repr(float(share))))
+        left = _FLOOR.multiply(left, _as_written(share))
     return left
 
 
@@ -306,8 +295,7 @@ def equal_share(confidence: float, count: int) -> float:
 
 def of_few_digits(share: Decimal | float, *, up: bool = False) -> float:
     """Return a delta with eight digits, the same on every machine: never more than it is, or never less."""
-    exact = share if isinstance(share, Decimal) else Decimal(repr(float(share)))
-    return float(Context(prec=_FEW, rounding=ROUND_CEILING if up else ROUND_FLOOR).plus(exact))
+    return float(Context(prec=_FEW, rounding=ROUND_CEILING if up else ROUND_FLOOR).plus(_as_written(share)))
 
 
 def float_below(share: Decimal) -> float:
@@ -317,16 +305,18 @@ def float_below(share: Decimal) -> float:
 
 
 def shared_together(delta: float, count: int) -> float:
-    """Return the delta of each of so many independent promises that fail together with delta: eq. (53).
-
-    1 - (1 - delta)^(1/count), never more than that is.
-    """
+    """Return 1 - (1 - delta)^(1/count), never more: the share of each of independent promises, eq. (53)."""
     if count <= 1:
         return delta
-    keeping = _EXACT.subtract(1, Decimal(repr(float(delta))))
+    keeping = _EXACT.subtract(1, _as_written(delta))
     share = _EXACT.subtract(1, _EXACT.exp(_EXACT.divide(_EXACT.ln(keeping), count)))
     nearest = float(share)
     return nearest if Decimal(nearest) <= share else nextafter(nearest, 0.0)
+
+
+def _as_written(share: Decimal | float) -> Decimal:
+    """Return the number that a user wrote, not the double nearest to it."""
+    return share if isinstance(share, Decimal) else Decimal(repr(float(share)))
 
 
 def _written(number: Decimal) -> str:

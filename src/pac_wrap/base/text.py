@@ -18,53 +18,33 @@ _MARKUP: Final = re.compile(r"[\\`*_{}\[\]#|~!$]")
 
 
 def visible(text: object, longest: int = LONGEST) -> str:
-    """Return a text with what cannot be seen written out, and its end cut off beyond `longest` characters.
-
-    >>> visible("a\\tb\\x1b[31m\\u202e\\udcff")
-    'a\\\\tb\\\\x1b[31m\\\\u202e\\\\udcff'
-    """
+    """Return a text with what cannot be seen written out, and its end cut off beyond `longest` characters."""
     text = str(text)
     seen = _escaped(text[: longest + 1])
     return seen if len(seen) <= longest else f"{seen[:longest]}{_CUT}"
 
 
 def quoted(value: object, longest: int = LONGEST) -> str:
-    """Return a value as Python writes it, within quotes if it is a text, and cut off likewise.
-
-    >>> quoted("it\\x1b"), quoted(0.5), quoted("long", 3)
-    ("'it\\\\x1b'", '0.5', "'lon'...")
-    """
+    """Return a value as Python writes it, within quotes if it is a text, and cut off likewise."""
     if isinstance(value, str):
         return repr(str(value[:longest])) + _CUT * (len(value) > longest)
     return visible(repr(value), longest)
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names with commas between them, cut off where there are too many.
-
-    >>> listed(["id", "sc\\nore"])
-    'id, sc\\\\nore'
-    """
+    """Return names with commas between them, cut off where there are too many."""
     return visible(", ".join(map(str, names)), _LONGEST_LIST)
 
 
 def message(text: str) -> str:
-    """Return a message on one line; of a long one the middle is left out, as its end says what to do.
-
-    >>> message("one\\ntwo\\x07")
-    'one two\\\\x07'
-    """
+    """Return a message on one line; of a long one the middle is left out, as its end says what to do."""
     half = _LONGEST_MESSAGE // 2
     text = text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} {_CUT} {text[-half:]}"
     return _escaped(re.sub(r"[\t\r\n]+", " ", text))
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether a text can be written as UTF-8; what was read from other bytes cannot.
-
-    >>> is_unicode("\\u00e9"), is_unicode("\\udce9")
-    (True, False)
-    """
+    """Return whether a text can be written as UTF-8; what was read from other bytes cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -73,11 +53,7 @@ def is_unicode(text: str) -> bool:
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that Markdown shows as it is: no markup, no HTML, no end of a table cell.
-
-    >>> escape_markdown("<b>|a_b`")
-    '&lt;b&gt;\\\\|a\\\\_b\\\\`'
-    """
+    """Return text that Markdown shows as it is: no markup, no HTML, no end of a table cell."""
     text = "".join(_ENTITIES.get(sign, sign) for sign in " ".join(text.splitlines()))
     return _MARKUP.sub(r"\\\g<0>", text)
 

@@ -517,10 +517,7 @@ def _read_json(file: Any, orient: str, lines: bool, wanted: tuple[str, ...]) -> 
 
 
 def score_and_label(frame: Any, score: str, label: str, *group: str) -> Any:
-    """Return the scores of a partition as exact numbers, NaN where there is none, and the labels as texts.
-
-    A group becomes a category.
-    """
+    """Return the exact scores of a partition, its labels as texts, and its groups as categories."""
     from pandas import DataFrame
 
     found = DataFrame(
@@ -550,10 +547,7 @@ def _arrow(column: Any) -> Any:
 
 
 def exact_numbers(column: Any, name: str) -> Floats:
-    """Return an Arrow column as float64, NaN where it is empty; of texts, only numbers are taken.
-
-    Narrower floats are float32, as DuckDB makes them.
-    """
+    """Return an Arrow column as float64, or float32 if it is no wider, NaN where it is empty."""
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

@@ -47,10 +47,7 @@ class Engine(ABC):
 
     @abstractmethod
     def source(self, df: Any, columns: Names, anomaly_label: object = 1, called: str = "") -> Source:
-        """Return the labelled scores of two columns, by the kinds in a third if there is one.
-
-        `called` is what the user calls that third column, if it is not its name.
-        """
+        """Return the labelled scores of two columns, by the kinds in a third that the user called so."""
 
     @abstractmethod
     def grouped(self, df: Any, columns: Names, anomaly_label: object = 1) -> GroupSource:
@@ -325,10 +322,8 @@ def require_columns(wanted: Sequence[Any], columns: Sequence[Any]) -> None:
 
 
 def _warn_if_undecidable(certificate: Certificate, kind: ScoreType, score: str) -> None:
-    """Warn the caller of `decide` if scores may have lost the digits that decide their verdicts.
-
-    Nothing is computed yet, so nobody knows whether such a score occurs.
-    """
+    """Warn the caller of `decide` if scores may have lost the digits that decide their verdicts."""
+    # nothing is computed yet, so nobody knows whether such a score occurs
     if values := certificate.undecidable(kind):
         warnings.warn(
             f"column {score!r} holds {kind}, but the certificate is of {certificate.score_type} scores: what"

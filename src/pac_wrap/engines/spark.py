@@ -538,11 +538,7 @@ class _Kind(NamedTuple):
 
 
 def base_type(kind: str) -> str:
-    """Return the name of a type of Spark's without its length or collation.
-
-    >>> base_type("varchar(9)"), base_type("decimal(12,2)")
-    ('varchar', 'decimal')
-    """
+    """Return the name of a type of Spark's without its length or collation."""
     return kind.partition("(")[0].partition(" ")[0]
 
 
@@ -757,10 +753,8 @@ def _literal(file: Path) -> str:
 
 
 def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Sequence[str] = ()) -> Any:
-    """Return the score, what is no number among the scores, the label as a lower-case text, and the group.
-
-    Scores become doubles unless they are float32 in all files: Spark would make float32 of whole numbers too.
-    """
+    """Return the score, what is no number among the scores, the label as a lower-case text, and the group."""
+    # unless all files have float32 it is a double: Spark would make float32 of whole numbers too
     texts = dict(frame.dtypes)[score] == "string"
     ENGINE.check(frame, [] if texts else [score], [label], group)
     name = quote_name(score, "spark")

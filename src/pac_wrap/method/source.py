@@ -171,7 +171,7 @@ class PartitionSource(PassSource):
         asked = partial(guess, partial(ask, score_type="float64"), of, shares)
         answer = run(PartitionTask(asked, self._anomaly_label))
         # what is wrong with it is said when all partitions are read
-        return answer.value[0] if answer.value is not None and answer.missing is None else ()
+        return answer.value[0] if answer.value is not None and not answer.missing else ()
 
 
 class ChunkSource(PassSource):

@@ -33,20 +33,13 @@ _MOST: Final = 100_000
 
 
 def rough_auc(normal: Floats, anomalous: Floats) -> float:
-    """Return the AUC of up to a thousand points of each class, or of more of them if those leave it open.
-
-    Whether it is upside down is as in `auc`, unless chance plays a trick of more than six standard
-    deviations.
-    """
+    """Return the AUC of up to a thousand points of each class, or of more of them if those leave it open."""
     found = auc(_scattered(normal), _scattered(anomalous))
     return found if found > _CLEARLY else auc(normal, anomalous)
 
 
 def auc(normal: Floats, anomalous: Floats) -> float:
-    """Return the chance that an anomaly outscores a normal point, ties counting one half.
-
-    Beyond 10,000 points per class it is taken on that many, evenly spaced in the order given.
-    """
+    """Return the chance that an anomaly outscores a normal point, ties counting one half."""
     # both sorted: the search then walks through memory in order, four times as fast
     low, high = np.sort(_spaced(normal)), np.sort(_spaced(anomalous))
     below = np.searchsorted(low, high, side="left").sum(dtype=np.float64)
@@ -111,10 +104,7 @@ def breaks_off(scores: Floats, others: Floats, *, ordered: bool = False) -> tupl
 
 
 def warn_of_labels(normal: RankedInMemory, anomalous: RankedInMemory, *, draws: bool) -> None:
-    """Warn the user, who is outside this package, of scores upside down, or a class chosen by its scores.
-
-    The latter only of independent draws. Both classes have scores.
-    """
+    """Warn the user, who is outside this package, of scores upside down, or a class chosen by its scores."""
     low, high = normal.ordered, anomalous.ordered
     if low is None or high is None:
         warn_if_upside_down(rough_auc(normal.scores, anomalous.scores), normal.size, anomalous.size)

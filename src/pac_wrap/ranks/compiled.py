@@ -52,11 +52,8 @@ def seal(library: Path) -> str:
 
 
 def load_sealed(library: Path) -> Functions:
-    """Return the functions of a library that is byte for byte the one that was built and tested.
-
-    Another one is never loaded, since loading is enough to crash. `OSError` says what is wrong;
-    `FileNotFoundError` that nothing was ever compiled.
-    """
+    """Return the functions of the library that was built; an `OSError` says what is wrong with another."""
+    # another one is never loaded, since loading is enough to crash
     sealed = seal_of(library)
     if not library.exists():
         for other in library.parent.glob(f"{library.name.partition('-')[0]}-*"):

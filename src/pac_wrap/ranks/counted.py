@@ -26,10 +26,7 @@ LEAST, GREATEST = order_key(-inf), order_key(inf)
 
 
 class Sample(NamedTuple):
-    """Some scores of each part of the data, and what share they are of all; 1 if they are all there are.
-
-    The parts are the two classes, or their kinds.
-    """
+    """Some scores of each part, classes or kinds, and what share they are of all; 1 if they are all."""
 
     classes: Sequence[Scores]
     part: float
@@ -133,10 +130,7 @@ class Counter(Protocol):
         """The type of the scores."""
 
     def guess(self) -> Sample:
-        """Return the first scores that can be had; they may differ from the others, and the part is a guess.
-
-        A part of 1 is none: these are all scores.
-        """
+        """Return the first scores that can be had, and a guess of their share; 1 says that they are all."""
 
     def sample(self) -> Sample:
         """Return a random sample of the scores."""
@@ -327,10 +321,7 @@ _RANGES: Final = 8
 
 
 def grid_around(pair: Spreads, sample: Sample, ranks: Iterable[Rank], below: Iterable[int]) -> Grid:
-    """Return a grid that is fine where, as a sample suggests, the scores at some ranks lie.
-
-    Scores are also counted below some keys.
-    """
+    """Return a grid that is fine where a sample puts the scores at some ranks, with knots at some keys."""
     ranks = [*ranks]
     brackets = _united(_bracket(pair, rank, sample) for rank in ranks)
     ends = [end for low, high in brackets for end in (low, high + 1)]
@@ -365,10 +356,8 @@ def near(pair: Spreads, sample: Sample, ranks: Iterable[Rank]) -> list[tuple[int
 
 
 def _around(cell: Range, number: int, scores: Scores) -> tuple[int, int]:
-    """Return two keys around the score of some number in a cell, given a sample of its class.
-
-    The density there is taken for exp(slope t), t from 0 to 1, as far as the scores on both sides tell it.
-    """
+    """Return two keys around the score of some number in a cell, given a sample of its class."""
+    # the density there is taken for exp(slope t), t from 0 to 1, as far as the scores on both sides tell it
     low, high = from_order_key(cell.low), from_order_key(cell.high)
     width = 2.0 * (high - low)
     before, after = (

@@ -35,10 +35,7 @@ START: Final = 42 + 0x27D4EB2F165667C5 + 8
 
 
 class Inside(NamedTuple):
-    """The scores in [low, high], unless they were only to be looked at, and how many lie on either side.
-
-    `nan` says whether there was one; `hash_sum` is the sum of hashes that the digest shows.
-    """
+    """How many scores lie on both sides of [low, high], what lies inside if wanted, and the sum of hashes."""
 
     below: int
     above: int
@@ -58,10 +55,7 @@ class Plain:
         choice: tuple[int, int, int],
         out: Codes,
     ) -> bool:
-        """Write a code for scores up to `low`, up to `high` and above; return whether none is NaN.
-
-        NaN gets a code too, which means nothing.
-        """
+        """Write a code for scores up to `low`, up to `high` and above; return whether none is NaN."""
         below, between, above = choice
         sound = True
         buffers = np.empty((2, min(scores.size, CHUNK)), dtype=bool)
@@ -148,10 +142,7 @@ def hashes(scores: Doubles) -> Bits:
 
 
 class _Mixer:
-    """Sums up the hashes of scores, chunk by chunk, in two buffers.
-
-    A score's hash is xxhash64 of the eight bytes of the double, seed 42: what Spark's SQL function gives.
-    """
+    """Sums up the hashes of scores, chunk by chunk: xxhash64 of the bytes of the double, seed 42."""
 
     def __init__(self, largest: int) -> None:
         self.total = 0
@@ -205,10 +196,7 @@ def usable_cores() -> int:
 
 
 def together(actions: Sequence[Callable[[], T]], scores: int | None = None) -> list[T]:
-    """Return what the actions return, each run in a thread of its own; the first error is raised.
-
-    Where each is known to have few scores to look at, they run in turn.
-    """
+    """Return what the actions return, in threads of their own unless each has few scores to look at."""
     if len(actions) == 1 or usable_cores() == 1 or (scores is not None and scores <= _MANY):
         return [action() for action in actions]
     # loaded when it is needed: it is not cheap to import
@@ -325,10 +313,7 @@ def kernels() -> Plain:
 
 
 def compiled_functions(path: Path, otherwise: str) -> Functions | None:
-    """Return the functions of a library, None if there is none or PAC_WRAP_KERNELS is plain.
-
-    `otherwise` is what is said of a library that cannot be used.
-    """
+    """Return the functions of a library, None if it is absent or unwanted; `otherwise` is done then."""
     wanted = os.environ.get("PAC_WRAP_KERNELS", "")
     if wanted not in ("", "native", "plain"):
         raise InputError(

@@ -45,10 +45,7 @@ BOTH: Final = (0, 1)
 
 
 class Rank(NamedTuple):
-    """A wanted rank: the k-th smallest, counting from 1, of class 0 (normal) or 1 (anomalous), or of both.
-
-    Where classes are divided, the label is the number of a part, or those of several parts.
-    """
+    """A wanted rank: the k-th smallest of class 0 (normal) or 1 (anomalous), of a part, or of several."""
 
     label: int | tuple[int, ...]
     k: int
@@ -83,10 +80,7 @@ class Ranked(ABC):
 
     @abstractmethod
     def kth_between(self, other: "Ranked", low: float, high: float, share: float) -> float:
-        """Return the ceil(share m)-th smallest, or the first, of the m scores of two classes in [low, high].
-
-        `other` is the other class, from the same source.
-        """
+        """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
 
     def rank_between(self, other: "Ranked", low: float, high: float, share: float) -> Rank:
         """Return which rank of both classes together that score has, from four counts."""
@@ -190,10 +184,7 @@ def _for_both(action: Callable[[Floats], T], classes: tuple[Floats, Floats]) -> 
 
 
 class Bracket(NamedTuple):
-    """A range of scores that is narrow and very likely holds the wanted rank, with what lies in it.
-
-    Where ties make low and high equal, the scores inside are only counted.
-    """
+    """A narrow range of scores that very likely holds the wanted rank, with what lies in it."""
 
     low: np.floating
     high: np.floating
@@ -240,10 +231,8 @@ def _select(scores: Floats, k: int) -> float:
 
 
 def unchecked(values: ArrayLike, name: str) -> Floats:
-    """Return values as a one-dimensional array; if it is large, NaN has not been looked for yet.
-
-    Large float32 arrays stay as they are: a wider copy would cost more than all the rest.
-    """
+    """Return values as a one-dimensional array; if it is large, NaN has not been looked for yet."""
+    # large float32 arrays stay as they are: a wider copy would cost more than all the rest
     array: NDArray[Any] = as_array(values, name)
     if array.ndim == 1 and array.size > SMALL and array.dtype in (np.float64, np.float32):
         return array
@@ -305,10 +294,8 @@ class RankedInMemory(Ranked):
 
 
 def scattered_positions(size: int, points: int) -> NDArray[np.intp]:
-    """Return `points` positions among `size`, spread evenly by steps of the golden ratio.
-
-    No period in the scores keeps pace with them.
-    """
+    """Return `points` positions among `size`, spread evenly by steps of the golden ratio."""
+    # no period in the scores keeps pace with them
     steps = np.arange(points) * _GOLDEN
     steps -= np.floor(steps)
     return (steps * size).astype(np.intp)

@@ -26,7 +26,7 @@ from pac_wrap.base.arguments import (
     Scores,
     as_anomaly_mask,
     as_array,
-    as_scores,
+    as_labelled,
     check_aligned,
     common_type,
     type_of,
@@ -51,10 +51,7 @@ _LEAST, _GREATEST = order_key(-inf), order_key(inf)
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """How many scores of each part begin with each of 2^16 bit patterns, and their digests; surveys add up.
-
-    The parts are the two classes, or their kinds, those of normal points first.
-    """
+    """How many scores of each part begin with each of 2^16 bit patterns, and their sums of hashes."""
 
     counts: NDArray[np.int64]
     hash_sums: tuple[int, ...]
@@ -130,10 +127,7 @@ class _Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RankSearch:
-    """The search for the scores at some ranks of some parts; see the module for how it is driven.
-
-    Each range holds the keys that agree in all but their last `width` bits.
-    """
+    """The search for some ranks; each range holds the keys that agree in all but their last `width` bits."""
 
     width: int
     ranges: tuple[_Range, ...]
@@ -253,10 +247,7 @@ class RankSearch:
 
 
 def score_among(keys: list[Bits], rank: Rank, first: Sequence[int], below: Sequence[int]) -> ScoreAtRank:
-    """Return what is at a rank, given the sorted keys of each part, from which on they count.
-
-    `first` says for each part which key that is, and `below` how many scores lie below it.
-    """
+    """Return what is at a rank, given sorted keys of parts, the first that count, and how many lie below."""
     mine = (
         keys[rank.label] if isinstance(rank.label, int) else np.concatenate([keys[one] for one in rank.label])
     )
@@ -427,16 +418,8 @@ def split_classes(
     The last two are None where there are no normal points, or no points at all. What is wrong is refused with
     the name of the piece.
     """
-    name, score_name = f"labels of {where}", f"scores of {where}"
-    check_aligned(score_name, scores, name, labels)
-    given = as_array(scores, score_name)
-    values = as_scores(given, score_name)
-    mask = as_anomaly_mask(labels, anomaly_label, name)
-    if values.size != mask.size:
-        raise InputError(
-            f"scores and labels of {where} must have the same length, got {values.size:,} and {mask.size:,}"
-        )
-    normal_label = None if mask.all() else as_array(labels, name)[int(mask.argmin())]
+    given, values, mask = as_labelled(scores, labels, anomaly_label, f" of {where}")
+    normal_label = None if mask.all() else as_array(labels, "labels")[int(mask.argmin())]
     kind = type_of(given) if given.size else None
     return kernels().divide(values, mask), normal_label, kind
 
@@ -573,10 +556,7 @@ _RANKS: Final = 16
 
 
 class FirstFound(NamedTuple):
-    """What the first pass found: the survey, the counts below each pair of bounds, and the keys inside.
-
-    The keys are None where they are too many to be sent.
-    """
+    """What the first pass found: survey, counts below bounds, and the keys inside unless they are many."""
 
     survey: Survey
     bounds: Bounds
@@ -640,10 +620,7 @@ class GuessedPasses(Passes):
 def guess(
     ask: Callable[[Sequence[Ranked]], object], of: Sequence[tuple[int, ...]], shares: int, *parts: Scores
 ) -> tuple[Bounds, ...]:
-    """Return between which scores what is asked for of the whole will lie, given one of its shares.
-
-    The bounds are in a tuple of their own, so that they add up.
-    """
+    """Return between which scores the ranks of the whole lie, given one of its shares, so that it adds up."""
     part = _Share(parts, shares)
     try:
         ask(part.ranked(of))
@@ -701,30 +678,19 @@ class _Share(Known):
 Batches = Iterable[tuple[ArrayLike, ArrayLike]]
 
 
-class Missing(NamedTuple):
-    """How many scores are missing in all and in how many partitions; and in the first of them."""
+# the number of a partition, how many of its scores are missing, and its rows
+Missing = tuple[int, int, int]
 
-    scores: int
-    partitions: int
-    first: int
-    in_first: int
-    rows_of_first: int
 
-    def merge(self, other: "Missing") -> "Missing":
-        """Return both together."""
-        first = min(self, other, key=lambda one: one.first)
-        return first._replace(
-            scores=self.scores + other.scores, partitions=self.partitions + other.partitions
-        )
-
-    @property
-    def sentence(self) -> str:
-        """What is wrong, and what to do."""
-        all_of_them = "" if self.partitions == 1 else f", {self.scores:,} in {self.partitions:,} partitions"
-        return (
-            f"scores must not be empty or NaN, got {self.in_first:,} of {self.rows_of_first:,} in partition"
-            f" {self.first}{all_of_them}; drop those rows or make the detector score them"
-        )
+def _missing_scores(missing: Sequence[Missing]) -> str:
+    """Return the sentence about partitions with rows that have no score."""
+    first, gaps, rows = min(missing)
+    scores = sum(one[1] for one in missing)
+    in_all = "" if len(missing) == 1 else f", {scores:,} in {len(missing):,} partitions"
+    return (
+        f"scores must not be empty or NaN, got {gaps:,} of {rows:,} in partition {first}{in_all}; drop those"
+        " rows or make the detector score them"
+    )
 
 
 def missing_labels(number: int, missing: int, rows: int) -> str:
@@ -742,18 +708,17 @@ class PartitionAnswer:
 
     value: Any
     normal_labels: tuple[tuple[int, Any], ...] = ()
-    missing: Missing | None = None
+    missing: tuple[Missing, ...] = ()
     problem: tuple[int, str] | None = None
     score_type: ScoreType | None = None
 
     def __add__(self, other: "PartitionAnswer") -> "PartitionAnswer":
         problems = [one.problem for one in (self, other) if one.problem is not None]
-        gaps = [one.missing for one in (self, other) if one.missing is not None]
         sound = self.value is not None and other.value is not None
         return PartitionAnswer(
             self.value + other.value if sound else None,
             _first_two(self.normal_labels + other.normal_labels),
-            gaps[0].merge(gaps[1]) if len(gaps) == 2 else gaps[0] if gaps else None,
+            self.missing + other.missing,
             min(problems, default=None),
             common_type([self.score_type, other.score_type]),
         )
@@ -762,8 +727,8 @@ class PartitionAnswer:
         """Return the sum of the answers, or refuse what is wrong."""
         if self.problem is not None:
             raise InputError(self.problem[1])
-        if self.missing is not None:
-            raise InputError(self.missing.sentence)
+        if self.missing:
+            raise InputError(_missing_scores(self.missing))
         if len(self.normal_labels) == 2:
             (_, first), (number, other) = self.normal_labels
             check_normal_labels(f"partition {number}", first, other, anomaly_label)
@@ -809,7 +774,7 @@ class PartitionTask:
             return PartitionAnswer(None, problem=(number, str(error)))
         if value is None:
             value = self.task(np.empty(0), np.empty(0))
-        missing = Missing(gaps, 1, number, gaps, rows) if gaps else None
+        missing = ((number, gaps, rows),) if gaps else ()
         return PartitionAnswer(value, labels_seen, missing, score_type=kind)
 
 

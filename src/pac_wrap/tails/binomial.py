@@ -58,10 +58,7 @@ def cdf(k: int, n: int, p: float) -> float:
 
 
 def cdf_at_most(k: int, n: int, p: float, delta: float) -> bool:
-    """Whether F(k; n, p) <= delta, taking p and delta as the exact values of their doubles.
-
-    Values that agree with delta to 40 digits count as equal.
-    """
+    """Whether F(k; n, p) <= delta, for the exact values of the doubles; what agrees to 40 digits is equal."""
     if n <= SCIPY_UP_TO and not doubtful(approximate := cdf(k, n, p), n, delta):
         return approximate <= delta
     return _exactly_at_most(k, n, Fraction(p), delta)

@@ -412,10 +412,7 @@ class Budget:
 
     @classmethod
     def spent(cls, errors: int, n: int, delta: float) -> "Budget | None":
-        """Return the smallest rate for which `errors` is within budget, or None if that is no less than 1.
-
-        A rate below the least ceiling that can be asked for is raised to it.
-        """
+        """Return the smallest rate that can be asked for with `errors` within budget, None if it is 1."""
         rate = ceiling_up(max(upper_bound(errors, n, delta), LEAST_CEILING))
         return None if rate >= 1.0 else find_budget(n, rate, delta)
 

@@ -50,10 +50,8 @@ def look_budgets(rate: float, local: float, looks: Sequence[int]) -> list[int]:
 
 
 def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> Masses:
-    """Return, for every look, the chance that it is the first within its budget: eq. (40).
-
-    Each label is an error with probability `rate`. Budgets never fall from one look to the next; -1 is none.
-    """
+    """Return the chance of each look to be the first within its budget, none being -1: eq. (40)."""
+    # budgets never fall from one look to the next
     found = np.zeros(len(looks))
     steps: dict[int, tuple[int, Masses]] = {}
     alive, low, at, last = np.ones(1), 0, 0, -1
@@ -113,10 +111,8 @@ def _budget(n: int, rate: float, local: float) -> int:
 
 
 def _binomial(n: int, rate: float) -> tuple[int, Masses]:
-    """Return the least count worth following, and the chances of that count and the next ones among n.
-
-    Each is a product of ratios, started at the most probable count: no term has lost digits.
-    """
+    """Return the least count worth following, and the chances of that count and the next ones among n."""
+    # each is a product of ratios, started at the most probable count: no term has lost digits
     mode = min(int((n + 1) * rate), n)
     odds = rate / (1.0 - rate)
     up, down = np.arange(mode, n, dtype=float), np.arange(mode, 0, -1, dtype=float)
