@@ -195,9 +195,9 @@ def test_the_shell_gives_the_same_from_files(engine: str, ending: str, tmp_path:
         "--max-fnr",
         "0.1",
     ]
-    shown = succeeded("calibrate", path, *options, "--engine", engine, "-o", saved, "--report", report)
+    succeeded("calibrate", path, *options, "--engine", engine, "-o", saved, "--report", report)
     found = Certificate.load(saved)
-    assert f"read by {engine}" in shown
+    assert f"read by {engine}" in succeeded("show", saved)
     assert found == Certificate.from_json(in_memory(frame, "fault"))
     assert "sets clear\\_below" in report.read_text(encoding="utf-8")
     assert "verified" in succeeded("verify", saved, path, *options[:6])
