@@ -1,7 +1,7 @@
 """Labelled scores in, certificate out."""
 
 from collections.abc import Mapping
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from numpy.typing import ArrayLike
 
@@ -9,8 +9,6 @@ from pac_wrap.base.arguments import as_labelled, check_aligned, type_of
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Kinds, Overlap
 from pac_wrap.method.clause import warn_of_lacking
-from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups, warned_of_groups
-from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.kinds.calibrate import calibrate_kinds, classes_by_kind
 from pac_wrap.method.promise import Guarantee
@@ -18,6 +16,9 @@ from pac_wrap.method.request import Request, certify_classes, certify_divided, w
 from pac_wrap.method.robust.weights import Weights
 from pac_wrap.method.weighted import certify_weighted, of_classes
 from pac_wrap.ranks.kernels import kernels
+
+if TYPE_CHECKING:
+    from pac_wrap.method.groups.certificate import GroupCertificate
 
 
 def calibrate(
@@ -115,7 +116,7 @@ def calibrate_labelled(
     by: GroupColumn,
     together: bool = False,
     pool: bool = False,
-) -> GroupCertificate: ...
+) -> "GroupCertificate": ...
 @overload
 def calibrate_labelled(
     scores: ArrayLike,
@@ -143,7 +144,7 @@ def calibrate_labelled(
     weights: Weights | None = None,
     weight_bound: float | None = None,
     seed: int | None = None,
-) -> Certificate | GroupCertificate:
+) -> "Certificate | GroupCertificate":
     """Return the certificate for one array of scores and one of labels, 0 (normal) and 1 (anomalous).
 
     With `by`, each group of points has a threshold and a promise of its own: the certificate that `calibrate`
@@ -228,6 +229,8 @@ def calibrate_labelled(
         return calibrate(normal, anomalous, guarantee, overlap=overlap)
     request = Request.of(guarantee, overlap, anomaly_label)
     if by is not None:
+        from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups, warned_of_groups
+
         asked = GroupRequest(request, together, pool)
         return warned_of_groups(certify_labelled_groups(asked, scores, labels, by))
     given, values, mask = as_labelled(scores, labels, request.anomaly_label)
