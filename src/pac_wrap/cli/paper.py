@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from pac_wrap.base.text import visible
-from pac_wrap.cli.process import progress_bar, run
+from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,13 +22,6 @@ ALL: Final = "all"
 SERIES: Final = {"nasa", "smd"}  # their detectors need torch
 # no path is longer
 _LONGEST_LINE: Final = 4200
-
-data = typer.Typer(
-    name="data",
-    help="List, fetch and find the data sets of the experiments.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
 
 
 def reproduce(
@@ -198,8 +191,3 @@ def _place(entry: "Entry") -> str:
         return "not here" if found == [None] * len(found) else "in part"
     places = {"folder" if path is not None and in_data_folder(path) else "cache" for path in found}
     return " and ".join(sorted(places, reverse=True))
-
-
-data.command("list")(run(show_list))
-for command in (get, where):
-    data.command()(run(command))
