@@ -118,7 +118,8 @@ class _Job:
         """Watch a whole table, or nothing of it: the state is saved at the end."""
         from pac_wrap.method.certificates.certificate import Certificate
         from pac_wrap.streams.monitor import rows_of_table
-        from pac_wrap.tables.decide import refuse_narrower, refuse_undecidable
+        from pac_wrap.tables.columns import refuse_narrower
+        from pac_wrap.tables.decide import refuse_undecidable
         from pac_wrap.tables.files.find import found_files
         from pac_wrap.tables.table import open_found
 

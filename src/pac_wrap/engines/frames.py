@@ -22,8 +22,7 @@ from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request
 from pac_wrap.method.source import Source
-from pac_wrap.tables.columns import refuse_added, require_column
-from pac_wrap.tables.decide import refuse_narrower
+from pac_wrap.tables.columns import refuse_added, refuse_narrower, require_column
 
 if TYPE_CHECKING:
     from pac_wrap.engines.files import InspectedFiles

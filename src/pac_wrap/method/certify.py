@@ -1,6 +1,7 @@
 """The one driver: a source of labelled scores and a request in, what is certified out."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol, Self, TypeVar, cast
 
@@ -12,8 +13,8 @@ from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.request import Request, warned
 from pac_wrap.method.robust.weights import Draws
+from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.source import CLASSES, ChunkSource, Source
-from pac_wrap.method.weighted import check_weighted, weighted
 from pac_wrap.ranks.auc import warn_if_selected, warn_if_upside_down
 from pac_wrap.ranks.memory import Rank, Ranked
 
@@ -59,6 +60,24 @@ def certify(source: Source, request: Wanted[C]) -> C:
     if source.draws is not None and isinstance(made, Certificate):
         made = cast(C, weighted(made, source.draws))
     return warned(signed(source, made))
+
+
+def check_weighted(request: object, given: tuple[bool, bool]) -> None:
+    """Refuse what nothing is proved for together with weights."""
+    if not isinstance(request, Request) or request.overlap.given or not request.overlap.fixed_sizes:
+        raise InputError("weights go with labels that are looked at once; calibrate with another overlap")
+    noise = request.guarantee.label_noise or (None, None)
+    if any(one and wrong is not None for one, wrong in zip(given, noise, strict=True)):
+        raise InputError(
+            "weights change the share of wrong labels, so label_noise has no meaning for a class that has"
+            " them; leave one of the two out"
+        )
+
+
+def weighted(made: Certificate, draws: Draws, intervals: bool = False) -> Certificate:
+    """Return a certificate of survivors that says what they survived."""
+    assumptions = assumed(OF_DRAWS, weights=True, **made.guarantee.rooms)
+    return replace(made, assumptions=assumptions, weighting=replace(draws.weighting, intervals=intervals))
 
 
 def answered(request: Wanted[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:

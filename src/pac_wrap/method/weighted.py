@@ -1,6 +1,5 @@
 """Certificates of points that are drawn by their weights."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import as_array, as_scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certify import check_weighted, weighted
 from pac_wrap.method.request import Request, certify_classes
 from pac_wrap.method.robust.weights import Draws, Weights, as_weights, survivors
-from pac_wrap.method.sampling import OF_DRAWS, assumed
 
 
 def certify_weighted(
@@ -57,21 +56,3 @@ def of_classes(weights: Weights, mask: NDArray[np.bool_]) -> tuple[Weights, Weig
             f"weights must have one weight for each of {mask.size:,} scores, got {values.size:,}"
         )
     return values[~mask], values[mask]
-
-
-def check_weighted(request: object, given: tuple[bool, bool]) -> None:
-    """Refuse what nothing is proved for together with weights."""
-    if not isinstance(request, Request) or request.overlap.given or not request.overlap.fixed_sizes:
-        raise InputError("weights go with labels that are looked at once; calibrate with another overlap")
-    noise = request.guarantee.label_noise or (None, None)
-    if any(one and wrong is not None for one, wrong in zip(given, noise, strict=True)):
-        raise InputError(
-            "weights change the share of wrong labels, so label_noise has no meaning for a class that has"
-            " them; leave one of the two out"
-        )
-
-
-def weighted(made: Certificate, draws: Draws, intervals: bool = False) -> Certificate:
-    """Return a certificate of survivors that says what they survived."""
-    assumptions = assumed(OF_DRAWS, weights=True, **made.guarantee.rooms)
-    return replace(made, assumptions=assumptions, weighting=replace(draws.weighting, intervals=intervals))

@@ -8,13 +8,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf, isnan, nan
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.floats import ScoreType, is_narrower
 from pac_wrap.base.text import listed, quoted, visible
 from pac_wrap.errors import InputError
+
+if TYPE_CHECKING:
+    from pac_wrap.method.groups.certificate import GroupCertificate
 
 _LONGEST_CELL: Final = 60
 # so alike are a word and the same with a letter missing, see `difflib`
@@ -24,6 +28,15 @@ NUMBER: Final = "[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|n
 # how others write that there is no number
 _MISSING: Final = ("na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-", "?")
 BLANKS: Final = " \t\n\v\f\r"
+
+
+def refuse_narrower(kind: ScoreType, certificate: "GroupCertificate", score: str) -> None:
+    """Refuse scores that have fewer digits than those that calibrated: a threshold may lie among the lost."""
+    if is_narrower(kind, certificate.score_type):
+        raise InputError(
+            f"column {quoted(score)} holds {kind} scores, and the certificate is of {certificate.score_type}"
+            f" ones; give it such scores, or calibrate on {kind} ones"
+        )
 
 
 def require_column(column: str, columns: list[str]) -> None:

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import OnMissing, Scores
-from pac_wrap.base.floats import ScoreType, is_narrower
-from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided
@@ -21,7 +19,7 @@ from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, metrics_of, tally
 from pac_wrap.method.rule import Counted, Rule, Verdict
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
-from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
+from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added, refuse_narrower
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal
 from pac_wrap.tables.sql import (
     ENDS,
@@ -307,12 +305,3 @@ def places_in(certificate: GroupCertificate, groups: tuple[Group, ...]) -> NDArr
     """Return the place of each group in a certificate, -1 for one that was never seen."""
     places = (certificate.lookup.place(group) for group in groups)
     return np.array([NEVER if place is None else place for place in places], dtype=np.int64)
-
-
-def refuse_narrower(kind: ScoreType, certificate: GroupCertificate, score: str) -> None:
-    """Refuse scores that have fewer digits than those that calibrated: a threshold may lie among the lost."""
-    if is_narrower(kind, certificate.score_type):
-        raise InputError(
-            f"column {quoted(score)} holds {kind} scores, and the certificate is of {certificate.score_type}"
-            f" ones; give it such scores, or calibrate on {kind} ones"
-        )
