@@ -16,7 +16,6 @@ from pac_wrap.method.thresholds import (
     Thresholds,
     alarm_from,
     clear_below,
-    crossings,
     find_regime,
     find_thresholds,
 )
@@ -245,8 +244,9 @@ def test_one_threshold_suffices_exactly_if_crossings_keep_a_budget(
     assume(fpr.errors is not None and fnr.errors is not None)
     assert fpr.errors is not None
     assert fnr.errors is not None
-    thresholds = find_thresholds(normal, anomalous, fpr, fnr)
-    high, low = crossings(normal, anomalous, thresholds)
+    certificate = calibrate_quietly(normal, anomalous, guarantee)
+    thresholds, high, low = certificate.thresholds, certificate.fpr.beyond, certificate.fnr.beyond
+    assert thresholds == find_thresholds(normal, anomalous, fpr, fnr)
     assert high is not None
     assert low is not None
     assert high == np.count_nonzero(thresholds.y_fn(normal))
@@ -256,10 +256,10 @@ def test_one_threshold_suffices_exactly_if_crossings_keep_a_budget(
     assert find_regime(thresholds, fpr, fnr) is expected
 
 
-def test_crossings_need_both_thresholds() -> None:
-    one = np.array([1.0])
-    assert crossings(one, one, Thresholds(None, 0.5)) == (None, None)
-    assert crossings(one, one, Thresholds(0.5, None)) == (None, None)
+@pytest.mark.parametrize("asked", [Guarantee(0.1, None), Guarantee(None, 0.1)])
+def test_crossings_need_both_thresholds(asked: Guarantee) -> None:
+    certificate = calibrate_quietly(np.zeros(50), np.ones(50), asked)
+    assert (certificate.fpr.beyond, certificate.fnr.beyond) == (None, None)
 
 
 @given(

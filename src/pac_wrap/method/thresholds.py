@@ -22,7 +22,7 @@ from pac_wrap.base.arguments import (
 from pac_wrap.base.floats import ScoreType, order_key, reaches, rounding_edge
 from pac_wrap.errors import InputError
 from pac_wrap.method.rule import Rule
-from pac_wrap.ranks.memory import Ranked, count_below, kth_largest, kth_smallest
+from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
 from pac_wrap.tails.bounds import Budget
 
 LARGEST: Final = float_info.max
@@ -159,18 +159,3 @@ def find_regime(thresholds: Thresholds, fpr: Budget | None, fnr: Budget | None) 
     if any(budget is not None and budget.errors is None for budget in (fpr, fnr)):
         return Regime.VACUOUS
     return Regime.SEPARATED if thresholds.separated else Regime.OVERLAPPING
-
-
-def crossings(
-    normal: Scores | Ranked, anomalous: Scores | Ranked, thresholds: Thresholds
-) -> tuple[int, int] | tuple[None, None]:
-    """Return how many points lie beyond the *other* class's threshold: the two counts of eq. (13).
-
-    Normal scores at or above `clear_below`, and anomalous scores below `alarm_from`.
-    """
-    if thresholds.alarm_from is None or thresholds.clear_below is None:
-        return None, None
-    high = normal.size - count_below(normal, thresholds.clear_below)
-    if thresholds.alarm_from == inf:
-        return high, anomalous.size
-    return high, count_below(anomalous, thresholds.alarm_from)
