@@ -14,8 +14,7 @@ import pytest
 
 from pac_wrap.streams.decide import Asked, decide_lines
 from pac_wrap.tables.decide import copy_with
-from pac_wrap.tables.files.find import found_files
-from pac_wrap.tables.table import open_found
+from pac_wrap.tables.table import found_files, open_found
 from support.pieces import RULE
 from support.shell import CERTIFICATE, command, invoke, parquet, refused, succeeded, write
 from support.strategies import refusal

@@ -12,8 +12,7 @@ import pytest
 
 from pac_wrap import Certificate
 from pac_wrap.tables.decide import copy_with
-from pac_wrap.tables.files.find import found_files
-from pac_wrap.tables.table import open_found
+from pac_wrap.tables.table import found_files, open_found
 from support.patience import LIMIT
 from support.shell import CERTIFICATE, SCRIPT, parquet, succeeded
 

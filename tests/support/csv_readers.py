@@ -22,9 +22,8 @@ from pac_wrap.streams.decide import Asked, decide_files, decide_lines
 from pac_wrap.tables.columns import number, without_case
 from pac_wrap.tables.files.connection import connected
 from pac_wrap.tables.files.csv_files import refuse_rows
-from pac_wrap.tables.files.find import FoundFiles
 from pac_wrap.tables.files.text_format import CsvRows
-from pac_wrap.tables.table import make_view
+from pac_wrap.tables.table import FoundFiles, make_view
 from support.generated_csv import LABEL, SCORE, Reading, generate, read_by_csv
 from support.shell import CERTIFICATE
 

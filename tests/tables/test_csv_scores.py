@@ -16,8 +16,7 @@ from pac_wrap.tables.columns import number
 from pac_wrap.tables.decide import decide_table
 from pac_wrap.tables.files.connection import MISFIT
 from pac_wrap.tables.files.csv_files import _score
-from pac_wrap.tables.files.find import found_files
-from pac_wrap.tables.table import open_found
+from pac_wrap.tables.table import found_files, open_found
 from support.shell import CERTIFICATE
 
 RULE = Certificate.load(CERTIFICATE)

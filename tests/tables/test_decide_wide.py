@@ -7,8 +7,7 @@ import duckdb
 import pytest
 
 from pac_wrap.tables.decide import copy_with
-from pac_wrap.tables.files.find import found_files
-from pac_wrap.tables.table import open_found
+from pac_wrap.tables.table import found_files, open_found
 
 _COLUMNS = 10_000
 

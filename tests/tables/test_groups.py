@@ -17,9 +17,8 @@ from pac_wrap.method.request import Request
 from pac_wrap.tables import calibrate as module
 from pac_wrap.tables.calibrate import TableGroups
 from pac_wrap.tables.decide import decide_groups_table, evaluate_groups_table, output_options
-from pac_wrap.tables.files.find import found_files
 from pac_wrap.tables.sql import group_verdict_sql, join_sql, spellings
-from pac_wrap.tables.table import open_found, open_table
+from pac_wrap.tables.table import found_files, open_found, open_table
 from support.postgres import server
 from support.tables import calibrate_groups_table
 

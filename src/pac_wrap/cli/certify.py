@@ -194,7 +194,7 @@ def certified(
     With weights, points are those that survived a draw by them.
     """
     from pac_wrap.report.groups import worst
-    from pac_wrap.tables.files.find import found_files
+    from pac_wrap.tables.table import found_files
 
     with progress_bar(doing, passes) as progress, found_files(reading.tables) as found:
         made: Any = None

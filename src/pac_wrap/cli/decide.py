@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.rule import Counted
     from pac_wrap.streams.decide import Asked
-    from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.files.text_format import ByteReader
     from pac_wrap.tables.sql import Dialect
+    from pac_wrap.tables.table import FoundFiles
 
 Format = Literal["jsonl", "csv", "parquet"]
 OnMissing = Literal["abstain", "stop"]  # as in base.arguments, which loads numpy
@@ -161,8 +161,7 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     """Write the whole table with its verdicts, or nothing at all."""
     from pac_wrap.base.files import scratch_file, whole_file
     from pac_wrap.tables.decide import decide_groups_table, decide_table, output_options
-    from pac_wrap.tables.files.find import found_files
-    from pac_wrap.tables.table import open_found
+    from pac_wrap.tables.table import found_files, open_found
 
     output = job.output
     with progress_bar("deciding") as progress, found_files(tables, start) as found:

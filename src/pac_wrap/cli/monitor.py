@@ -120,8 +120,7 @@ class _Job:
         from pac_wrap.streams.monitor import rows_of_table
         from pac_wrap.tables.columns import refuse_narrower
         from pac_wrap.tables.decide import refuse_undecidable
-        from pac_wrap.tables.files.find import found_files
-        from pac_wrap.tables.table import open_found
+        from pac_wrap.tables.table import found_files, open_found
 
         (score, label), one = self.columns[:2], self.monitor.certificate
         wanted = [name for name in self.columns.wanted if name != label]

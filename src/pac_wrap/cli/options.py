@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from pac_wrap.report.account import Account
     from pac_wrap.series.points import Several
     from pac_wrap.series.splits import SeriesSplit
-    from pac_wrap.tables.files.find import FoundFiles
-    from pac_wrap.tables.table import Table
+    from pac_wrap.tables.table import FoundFiles, Table
 
 _WELCOME: Final = """\
 PAC-Wrap certifies how often an anomaly detector cries wolf and how often it
@@ -275,7 +274,7 @@ class Reading:
         self, doing: str, passes: int | None = None, *, more: Sequence[str] = (), in_order: bool = False
     ) -> "Iterator[Table]":
         """Open the tables as one, with a bar that says what is done, in how many passes at most."""
-        from pac_wrap.tables.files.find import found_files
+        from pac_wrap.tables.table import found_files
 
         with (
             progress_bar(doing, passes) as progress,

@@ -13,9 +13,8 @@ from pac_wrap.base.text import quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import no_rows, require_column, require_two
 from pac_wrap.tables.files.connection import Progress
-from pac_wrap.tables.files.find import FoundFiles, found_files
 from pac_wrap.tables.sql import number_sql, quote_name, text_sql
-from pac_wrap.tables.table import WHOLE, Table, open_found
+from pac_wrap.tables.table import WHOLE, FoundFiles, Table, found_files, open_found
 
 _TIMES: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|TIMESTAMP.*|DATE|TIME.*"
 _TEXTS: Final = ("VARCHAR", "JSON")

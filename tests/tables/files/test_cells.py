@@ -22,8 +22,7 @@ from pac_wrap.tables.decide import decide_table
 from pac_wrap.tables.files import cells, csv_files
 from pac_wrap.tables.files.cells import count_rows, kind_of, read_score_cells
 from pac_wrap.tables.files.csv_files import _KINDS
-from pac_wrap.tables.files.find import found_files
-from pac_wrap.tables.table import Table, open_found
+from pac_wrap.tables.table import Table, found_files, open_found
 from support.csv_readers import cases
 from support.shell import CERTIFICATE, write
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pac_wrap.tables.files.find import find_files, reader_of
+from pac_wrap.tables.table import find_files, reader_of
 from support.shell import write
 from support.strategies import refusal
 

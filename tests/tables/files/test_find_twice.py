@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pac_wrap.errors import PACWrapWarning
-from pac_wrap.tables.files.find import find_all
+from pac_wrap.tables.table import find_all
 from support.shell import write
 from support.strategies import refusal
 
@@ -88,5 +88,5 @@ def test_large_files_that_differ_at_once_are_not_read_as_a_whole(
     def whole(*_: object) -> None:
         raise AssertionError("it was read as a whole")
 
-    monkeypatch.setattr("pac_wrap.tables.files.find.file_digest", whole)
+    monkeypatch.setattr("pac_wrap.tables.table.file_digest", whole)
     assert len(find_all(contents(tmp_path, LONG, b"x" + LONG[1:], LONG[1:]), tmp_path)) == 3
