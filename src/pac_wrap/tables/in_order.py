@@ -14,7 +14,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import no_rows, require_column, require_two
 from pac_wrap.tables.files.connection import Progress
 from pac_wrap.tables.sql import number_sql, quote_name, text_sql
-from pac_wrap.tables.table import WHOLE, FoundFiles, Table, found_files, open_found
+from pac_wrap.tables.table import WHOLE, Table, found_files, open_found
 
 _TIMES: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|TIMESTAMP.*|DATE|TIME.*"
 _TEXTS: Final = ("VARCHAR", "JSON")
@@ -114,9 +114,6 @@ def _refuse_twice(table: Table, time: str, when: str, series: str | None, whose:
         )
 
 
-Marks = NDArray[np.bool_]
-
-
 @dataclass(frozen=True, slots=True)
 class _Part:
     """What one table holds: the row of each key, some columns of scores, and perhaps the labels."""
@@ -124,7 +121,7 @@ class _Part:
     name: str
     rows: dict[str, int]
     scores: dict[str, Scores]
-    anomalous: Marks | None
+    anomalous: NDArray[np.bool_] | None
 
 
 def joined(
@@ -136,63 +133,61 @@ def joined(
     anomaly_label: str | None = None,
     delimiter: str | None = None,
     progress: Progress = lambda share: None,
-) -> dict[str, tuple[Scores, Marks]]:
+) -> dict[str, tuple[Scores, NDArray[np.bool_]]]:
     """Return each column of scores with its labels, of tables that share a key, in the order of the first."""
     for one in (*scores, label):
         if one == key:
             raise InputError(f"column {quoted(key)} cannot be the key and something else; name two columns")
     for one in scores:
         require_two(one, label)
-    parts, columns = [], []
+    parts: list[_Part] = []
+    columns: dict[str, None] = {}
     for path in paths:
         with found_files([path]) as found:
             with open_found(found, [key], delimiter=delimiter) as table:
                 known = list(table.columns)
             require_column(key, known)
-            columns += known
-            parts.append(_part(found, known, scores, (label, key), anomaly_label, delimiter, progress))
+            columns |= dict.fromkeys(known)
+            mine, marked = [one for one in dict.fromkeys(scores) if one in known], label in known
+            # the first of them may be read as scores are, and the key never
+            wanted = [*(mine or [label] * marked), key]
+            with open_found(
+                found, wanted, label if marked else None, delimiter=delimiter, progress=progress
+            ) as table:
+                parts.append(_part(table, mine, key, label if marked else None, anomaly_label))
     for one in (*scores, label):
-        require_column(one, list(dict.fromkeys(columns)))
+        require_column(one, list(columns))
     for one in scores:
         holders = [part.name for part in parts if one in part.scores]
         if len(holders) > 1:
             raise InputError(f"column {quoted(one)} is in {' and in '.join(holders)}; rename one of them")
-    first = parts[0]
-    orders = [_order(first, part, key) for part in parts]
-    anomalous = _agreed(parts, orders, label)
-    values = {
-        one: part.scores[one][order] for part, order in zip(parts, orders, strict=True) for one in part.scores
-    }
+    values: dict[str, Scores] = {}
+    labelled: list[tuple[str, NDArray[np.bool_]]] = []
+    for part in parts:
+        order = _order(parts[0], part, key)
+        values |= {one: own[order] for one, own in part.scores.items()}
+        labelled += [] if part.anomalous is None else [(part.name, part.anomalous[order])]
+    name, anomalous = labelled[0]
+    for other, marks in labelled[1:]:
+        if differ := int(np.count_nonzero(marks != anomalous)):
+            raise InputError(
+                f"{name} and {other} label {differ:,} of {anomalous.size:,} rows otherwise in column"
+                f" {quoted(label)}; drop that column from one of them, or fix it"
+            )
     return {one: (values[one], anomalous) for one in scores}
 
 
 def _part(
-    found: FoundFiles,
-    known: list[str],
-    scores: Sequence[str],
-    others: tuple[str, str],
-    anomaly_label: str | None,
-    delimiter: str | None,
-    progress: Progress,
+    table: Table, scores: Sequence[str], key: str, label: str | None, anomaly_label: str | None
 ) -> _Part:
     """Return what a table holds of the columns that are asked for."""
-    label, key = others
-    mine = [one for one in dict.fromkeys(scores) if one in known]
-    marked = label if label in known else None
-    # the first of them may be read as scores are, and the key never
-    wanted = [*(mine or ([] if marked is None else [marked])), key]
-    with open_found(found, wanted, marked, delimiter=delimiter, progress=progress) as table:
-        for one in mine:
-            table.check_scores(one)
-        read = [f"CAST({quote_name(key)} AS VARCHAR) AS k"]
-        read += [f"{table.score_sql(one)} AS s{place}" for place, one in enumerate(mine)]
-        if marked is not None:
-            read.append(f"{table.anomalous_sql(marked, anomaly_label)} AS anomalous")
-        arrays = table.arrays(f"SELECT {', '.join(read)} FROM source")
-    name, keys = (
-        visible(found.names[0]),
-        np.ma.asarray(arrays["k"]).tolist(),
-    )
+    for one in scores:
+        table.check_scores(one)
+    read = [f"CAST({quote_name(key)} AS VARCHAR) AS k"]
+    read += [f"{table.score_sql(one)} AS s{place}" for place, one in enumerate(scores)]
+    read += [] if label is None else [f"{table.anomalous_sql(label, anomaly_label)} AS anomalous"]
+    arrays = table.arrays(f"SELECT {', '.join(read)} FROM source")
+    name, keys = visible(table.names[0]), np.ma.asarray(arrays["k"]).tolist()
     if missing := sum(one is None or one == "" for one in keys):
         raise InputError(f"{name} has {missing:,} rows without a key in column {quoted(key)}; fill them in")
     rows = {one: place for place, one in enumerate(keys)}
@@ -202,9 +197,8 @@ def _part(
             f"{name} has {len(keys) - len(rows):,} rows whose key another row has, such as {quoted(twice)};"
             f" column {quoted(key)} must tell rows apart"
         )
-    values = {one: np.asarray(arrays[f"s{place}"], dtype=np.float64) for place, one in enumerate(mine)}
-    marks = None if marked is None else np.asarray(arrays["anomalous"], dtype=bool)
-    return _Part(name, rows, values, marks)
+    values = {one: np.asarray(arrays[f"s{place}"], dtype=np.float64) for place, one in enumerate(scores)}
+    return _Part(name, rows, values, None if label is None else np.asarray(arrays["anomalous"], dtype=bool))
 
 
 def _order(first: _Part, other: _Part, key: str) -> NDArray[np.intp]:
@@ -218,20 +212,3 @@ def _order(first: _Part, other: _Part, key: str) -> NDArray[np.intp]:
             f" such as {which} in column {quoted(key)}; keep the rows that both have"
         )
     return np.fromiter((other.rows[one] for one in first.rows), np.intp, len(first.rows))
-
-
-def _agreed(parts: list[_Part], orders: list[NDArray[np.intp]], label: str) -> Marks:
-    """Return the labels in the order of the first table; tables that have them must agree."""
-    labelled = [
-        (part.name, part.anomalous[order])
-        for part, order in zip(parts, orders, strict=True)
-        if part.anomalous is not None
-    ]
-    name, agreed = labelled[0]
-    for other, marks in labelled[1:]:
-        if differ := int(np.count_nonzero(marks != agreed)):
-            raise InputError(
-                f"{name} and {other} label {differ:,} of {agreed.size:,} rows otherwise in column"
-                f" {quoted(label)}; drop that column from one of them, or fix it"
-            )
-    return agreed
