@@ -502,12 +502,12 @@ def decide_lines(
         lines = CsvLines([("-", nullcontext(rows))], rows.header.names, asked)
     written = Counted()
     try:
-        for decided, text in _decided(certificate, lines, ["-"], seen):
+        for counted, text in _Deciding(certificate, lines, ["-"], seen).texts():
             # before whoever reads the rows may end it: what they have seen is counted
-            said(decided)
+            said(counted)
             target.write(text)
             target.flush()
-            written = decided
+            written = counted
     except InputError as error:
         if not written.points:
             raise
@@ -531,7 +531,7 @@ def decide_files(
     opened = (opened_rows(file.path, asked.wanted, file.header.delimiter) for file in found)
     lines = CsvLines(zip(names, opened, strict=True), columns, asked)
     try:
-        return _written(certificate, lines, list(map(str, files)), target, said, seen)
+        return _Deciding(certificate, lines, list(map(str, files)), seen).written(target, said)
     except InputError:
         refuse_scores(found, asked.score, asked.on_missing)  # which counts what is missing
         raise
@@ -549,39 +549,17 @@ def decide_json_files(
     columns = json_columns(files, asked.wanted, whole=asked.as_csv)
     opened = (opened_json(file) for file in files)
     lines = JsonLines(zip(names, opened, strict=True), columns, asked)
-    listed = list(map(str, files))
+    deciding = _Deciding(certificate, lines, list(map(str, files)), seen)
     try:
         if isinstance(target, Path):
-            return _to_parquet(certificate, lines, listed, target, asked, seen)
-        return _written(certificate, lines, listed, target, lambda counted: None, seen)
+            return _to_parquet(deciding, lines, target, asked)
+        return deciding.written(target, lambda counted: None)
     except InputError:
         refuse_json_scores(files, asked.score, asked.on_missing)  # which counts what is missing
         raise
 
 
-def _written(
-    certificate: Certificate | GroupCertificate,
-    lines: CsvLines | JsonLines,
-    names: list[str],
-    target: BinaryIO,
-    said: Said,
-    seen: Seen,
-) -> Counted:
-    counted = Counted()
-    for counted, text in _decided(certificate, lines, names, seen):
-        target.write(text)
-        said(counted)
-    return counted
-
-
-def _to_parquet(
-    certificate: Certificate | GroupCertificate,
-    lines: JsonLines,
-    names: list[str],
-    target: Path,
-    asked: Asked,
-    seen: Seen,
-) -> Counted:
+def _to_parquet(deciding: "_Deciding", lines: JsonLines, target: Path, asked: Asked) -> Counted:
     """Write rows of JSON with their answers to a Parquet file, as texts unless a column is one of numbers."""
     from pac_wrap.tables.decide import copied
     from pac_wrap.tables.files.connection import Growing, connected
@@ -597,7 +575,7 @@ def _to_parquet(
     added = {name: f"a{place}" for place, name in enumerate(asked.added)}
     with connected([], output=target) as connection:
         table = Growing(connection, "decided", dict.fromkeys(added.values(), "VARCHAR"))
-        for so_far, batch, codes in _answered(certificate, lines, names, seen):
+        for so_far, batch, codes in deciding.answered():
             counted = so_far
             answers = zip(*(lines.endings.cells[code] for code in codes.tolist()), strict=True)
             columns: dict[str, Sequence[Any]] = dict(zip(added.values(), answers, strict=True))
@@ -612,7 +590,7 @@ def _to_parquet(
             lines.table.refuse_odd(columns.values())
             table.add(columns, len(batch.rows))
         table.flush()
-        refuse_twins(list(kinds), ", ".join(names))
+        refuse_twins(list(kinds), ", ".join(deciding.names))
         quoted = quoted_names(list(kinds))
         shown = [
             f"{typed(f'c{place}', 'SCORE' if name == asked.score else kind.name)} AS {quoted[name]}"
@@ -622,54 +600,58 @@ def _to_parquet(
             f"{typed(place, 'INTEGER' if name == 'verdict' else 'VARCHAR')} AS {quote_name(name)}"
             for name, place in added.items()
         ]
-        written = copied(
-            connection, f"SELECT {', '.join(shown)} FROM decided", target, "FORMAT parquet", names
-        )
+        query = f"SELECT {', '.join(shown)} FROM decided"
+        written = copied(connection, query, target, "FORMAT parquet", deciding.names)
     if written != counted.points:
-        raise miscounted(names, counted.points, written)
+        raise miscounted(deciding.names, counted.points, written)
     return counted
 
 
-def _decided(
-    certificate: Certificate | GroupCertificate,
-    lines: CsvLines | JsonLines,
-    names: list[str],
-    seen: Seen,
-) -> Iterator[tuple[Counted, Bytes]]:
-    """Yield rows with their answers, and the counts so far."""
-    started = False
-    for counted, batch, codes in _answered(certificate, lines, names, seen):
-        text = lines.text(batch, codes)
-        yield counted, text if started else _encoded(lines.head()) + bytes(text)
-        started = True
+class _Deciding(NamedTuple):
+    """What decides, the rows it decides, what their tables are called, and who is told of their scores."""
 
+    certificate: Certificate | GroupCertificate
+    lines: CsvLines | JsonLines
+    names: list[str]
+    seen: Seen
 
-def _answered(
-    certificate: Certificate | GroupCertificate,
-    lines: CsvLines | JsonLines,
-    names: list[str],
-    seen: Seen,
-) -> Iterator[tuple[Counted, ScoredRows, Codes]]:
-    """Yield the counts so far, some rows, and the place of each row's answer among `ANSWERS`."""
-    counted = Counted()
-    rule: Any = certificate.rules if isinstance(certificate, GroupCertificate) else certificate.rule
-    exclusions: Any = certificate.exclusions
-    with without_collector():
-        for batch in lines:
-            scores, unseen = batch.scores, 0
-            if isinstance(certificate, GroupCertificate):
-                places = certificate.lookup.places(batch.groups or [])
-                verdicts, missing = decided(rule, scores, places), np.flatnonzero(np.isnan(scores))
-                possible, unseen = sets_of(exclusions, scores, places), int((places == NEVER).sum())
-            else:
-                verdicts, missing = rule.decided(scores)
-                possible = exclusions.possible(scores, missing)
-            sets = possible.view(np.int8)
-            codes = (3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1).view(np.uint8)
-            counted += Counted.of(verdicts, missing.size, unseen)
-            seen(scores)
-            yield counted, batch, codes
-    if not counted.points:
-        raise no_rows(names)
-    if counted.points != lines.read:
-        raise miscounted(names, lines.read, counted.points)
+    def written(self, target: BinaryIO, said: Said) -> Counted:
+        """Write all rows with their answers, and return the counts."""
+        counted = Counted()
+        for counted, text in self.texts():
+            target.write(text)
+            said(counted)
+        return counted
+
+    def texts(self) -> Iterator[tuple[Counted, Bytes]]:
+        """Yield rows with their answers, and the counts so far."""
+        started = False
+        for counted, batch, codes in self.answered():
+            text = self.lines.text(batch, codes)
+            yield counted, text if started else _encoded(self.lines.head()) + bytes(text)
+            started = True
+
+    def answered(self) -> Iterator[tuple[Counted, ScoredRows, Codes]]:
+        """Yield the counts so far, some rows, and the place of each row's answer among `ANSWERS`."""
+        certificate, counted = self.certificate, Counted()
+        rule: Any = certificate.rules if isinstance(certificate, GroupCertificate) else certificate.rule
+        exclusions: Any = certificate.exclusions
+        with without_collector():
+            for batch in self.lines:
+                scores, unseen = batch.scores, 0
+                if isinstance(certificate, GroupCertificate):
+                    places = certificate.lookup.places(batch.groups or [])
+                    verdicts, missing = decided(rule, scores, places), np.flatnonzero(np.isnan(scores))
+                    possible, unseen = sets_of(exclusions, scores, places), int((places == NEVER).sum())
+                else:
+                    verdicts, missing = rule.decided(scores)
+                    possible = exclusions.possible(scores, missing)
+                sets = possible.view(np.int8)
+                codes = (3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1).view(np.uint8)
+                counted += Counted.of(verdicts, missing.size, unseen)
+                self.seen(scores)
+                yield counted, batch, codes
+        if not counted.points:
+            raise no_rows(self.names)
+        if counted.points != self.lines.read:
+            raise miscounted(self.names, self.lines.read, counted.points)
