@@ -1,5 +1,7 @@
 """Open tables, asked for what a test compares."""
 
+import numpy as np
+
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_groups
@@ -12,8 +14,12 @@ def scores_of(table: Table, score: str) -> Scores:
     """Return one column in the order of its rows; what is no number is refused."""
     table.require_numbers(score)
     with table.in_order() as ordered:
-        query = f"SELECT {ordered.score_sql(score)} AS score FROM source"
-        return ordered._whole(ordered.arrays(query)["score"], score)
+        found = ordered.arrays(f"SELECT {ordered.score_sql(score)} AS score FROM source")["score"]
+        scores = np.ma.filled(found.astype(np.float64), np.nan)
+        if np.isnan(scores).any() or not scores.size:
+            ordered.check_scores(score)
+        ordered.expect(scores.size)
+        return scores
 
 
 def calibrate_groups_table(

@@ -559,7 +559,11 @@ class Table:
         with self.in_order() as table:
             columns = f"{table.score_sql(score)} AS score, {anomalous} AS anomalous"
             arrays = table.arrays(f"SELECT {columns} FROM source")
-            return table._whole(arrays["score"], score), np.asarray(arrays["anomalous"], dtype=bool)
+            scores = np.ma.filled(arrays["score"].astype(np.float64), np.nan)
+            if np.isnan(scores).any() or not scores.size:
+                table.check_scores(score)
+            table.expect(scores.size)
+            return scores, np.asarray(arrays["anomalous"], dtype=bool)
 
     def check_scores(
         self, score: str, on_missing: OnMissing = "stop", counted: Sequence[str] = ()
@@ -628,13 +632,6 @@ class Table:
                 f"column {score!r} must hold numbers, but its type is {kind}; pick the score column"
             )
 
-    def _whole(self, values: Any, score: str) -> Scores:
-        missing = np.isnan(np.ma.filled(values.astype(np.float64), np.nan))
-        if missing.any() or not missing.size:
-            self.check_scores(score)
-        self.expect(missing.size)
-        return np.asarray(values, dtype=np.float64)
-
     def anomalous_sql(self, label: str, anomaly_label: str | None) -> str:
         """Return the expression that is true for anomalies, after looking at all labels."""
         require_column(label, self.columns)
@@ -668,17 +665,9 @@ class Table:
     def _watched(self, whole: bool = True) -> Iterator[None]:
         """Report how far a query is, and what is wrong with the files; is it a pass over the whole table?"""
         self._passes += whole
-        with (
-            self._refusing(),
-            watched(self._connection, self._progress, max(1, self._passes), self._view.rows),
-        ):
-            yield
-
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """Say in one sentence what is wrong with the files."""
         try:
-            yield
+            with watched(self._connection, self._progress, max(1, self._passes), self._view.rows):
+                yield
         except (duckdb.Error, RuntimeError) as error:
             instead = refusal(error, self.names)
             if isinstance(instead, InputError):

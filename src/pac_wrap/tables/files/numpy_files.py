@@ -3,7 +3,7 @@
 import ast
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 from zipfile import ZipFile
@@ -48,21 +48,13 @@ def read_numpy(file: Path) -> dict[str, NDArray[Any]]:
     """Return the columns of an .npy or .npz file; one that is damaged, foreign or too large is refused."""
     with file.open("rb") as opened:
         try:
-            columns = _read(opened, file.stat().st_size)
+            size, starts = file.stat().st_size, opened.peek(len(_MAGIC)).startswith(_MAGIC)
+            columns = _columns(_array(opened, size)) if starts else _members(opened, size)
         except Exception as error:  # a damaged file makes its readers raise nearly anything
             reason = error if str(error) else type(error).__name__
             raise InputError(f"{file} is not a whole NumPy file: {reason}") from error
     refuse_twins(list(columns), file)
     return {name: _native(column, name, file) for name, column in columns.items()}
-
-
-def _read(opened: BinaryIO, size: int) -> dict[str, NDArray[Any]]:
-    start = opened.read(len(_MAGIC))
-    opened.seek(0)
-    if start == _MAGIC:
-        return _columns(_array(opened, size))
-    with ZipFile(opened) as archive:
-        return dict(_members(archive, size))
 
 
 def _columns(array: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -76,23 +68,25 @@ def _columns(array: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {str(position): column for position, column in enumerate(table)}
 
 
-def _members(archive: ZipFile, packed: int) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the arrays of an archive with their names."""
-    members = archive.infolist()
-    for member in members:
-        if not member.filename.endswith(".npy"):
-            raise ValueError(f"it holds {member.filename!r}, which is not an array")
-    names = [member.filename.removesuffix(".npy") for member in members]
-    (name, times), *_ = Counter(names).most_common(1) or [("", 0)]
-    if times > 1:
-        raise ValueError(f"it holds {name!r} twice")
-    unpacked = sum(member.file_size for member in members)
-    most = max(_UNPACKED, _EXPANSION * packed)
-    if unpacked > most:
-        raise ValueError(f"unpacked it takes {unpacked:,} bytes; at most {most:,} are allowed for its size")
-    for name, member in zip(names, members, strict=True):
-        with archive.open(member) as opened:
-            yield name, _array(cast(BinaryIO, opened), member.file_size)
+def _members(opened: BinaryIO, packed: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an archive with their names."""
+    with ZipFile(opened) as archive:
+        members = archive.infolist()
+        for member in members:
+            if not member.filename.endswith(".npy"):
+                raise ValueError(f"it holds {member.filename!r}, which is not an array")
+        names = Counter(member.filename.removesuffix(".npy") for member in members)
+        for name, times in names.items():
+            if times > 1:
+                raise ValueError(f"it holds {name!r} twice")
+        unpacked = sum(member.file_size for member in members)
+        most = max(_UNPACKED, _EXPANSION * packed)
+        if unpacked > most:
+            raise ValueError(
+                f"unpacked it takes {unpacked:,} bytes; at most {most:,} are allowed for its size"
+            )
+        arrays = (_array(cast(BinaryIO, archive.open(one)), one.file_size) for one in members)
+        return dict(zip(names, arrays, strict=True))
 
 
 def _array(opened: BinaryIO, size: int) -> NDArray[Any]:
