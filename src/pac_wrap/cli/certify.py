@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.request import Request
     from pac_wrap.method.robust.weights import Draws
     from pac_wrap.report.account import Fact
-    from pac_wrap.tables.files.find import FoundFiles
+    from pac_wrap.tables.table import FoundFiles
 
 _TOP: Final = "The largest bound of the {} that matters; those below are lower for it. Fix it before looking."
 
