@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
@@ -345,20 +346,22 @@ def test_options_become_plain_floats() -> None:
     assert Algorithm1(step=0.0001).step == 0.0001
 
 
-def test_budgets_that_fit_no_level_are_a_contradiction_and_nothing_else_is_asked() -> None:
-    claim = calibrate_quietly(np.arange(300.0), np.arange(250.0, 550.0), overlap="algorithm1").claim
+def test_budgets_that_fit_no_level_are_a_contradiction() -> None:
+    made = calibrate_quietly(np.arange(300.0), np.arange(250.0, 550.0), overlap="algorithm1")
+    fpr, fnr = made.clauses
+    assert fnr.budget is not None
     for forged in (
-        replace(claim.found, fpr=Budget.of(300, 0.123, 0.05)),
-        replace(claim.found, fpr=None),
-        replace(claim.found, fnr=None),
-        replace(claim.found, fpr=claim.found.fnr and replace(claim.found.fnr, delta=0.05)),
+        (replace(fpr, budget=Budget.of(300, 0.123, 0.05)), fnr),
+        (replace(fpr, budget=None), fnr),
+        (fpr, replace(fnr, budget=None)),
+        (replace(fpr, budget=replace(fnr.budget, delta=0.05)), fnr),
     ):
-        (problem,) = Algorithm1().problems(replace(claim, found=forged))
-        assert problem == f"the budgets are those of none of {Algorithm1().tried(FIVE, (300, 300))} levels"
+        assert list(inconsistencies(replace(made, clauses=forged))) != []
 
 
 def test_the_level_that_was_reached_is_told_by_its_budgets() -> None:
-    claim = calibrate_quietly(*overlapping(), overlap="algorithm1").claim
+    made = calibrate_quietly(*overlapping(), overlap="algorithm1")
+    claim = made.claim
     level, count = Algorithm1()._reached(claim)
     assert level is not None
     levels = Algorithm1().levels(FIVE, claim.sizes)
@@ -370,20 +373,26 @@ def test_the_level_that_was_reached_is_told_by_its_budgets() -> None:
         found = replace(claim.found, fpr=fpr, fnr=fnr, certified=other)
         assert Algorithm1()._reached(replace(claim, found=found)) == (number, count)
         # nothing is certified of another level than that of the budgets
-        forged = replace(claim, found=replace(found, certified=levels[number - 1]))
-        assert "what is certified does not follow from what was asked" in Algorithm1().problems(forged)
+        if number != level:
+            promises = zip(made.clauses, other.promises, strict=True)
+            forged = tuple(replace(one, certified=promise) for one, promise in promises)
+            assert "what is certified does not follow from what was asked" in inconsistencies(
+                replace(made, clauses=forged)
+            )
 
 
 def test_no_level_reached_leaves_the_budgets_of_the_last() -> None:
-    claim = calibrate_quietly(np.arange(300.0) + 1000.0, np.arange(300.0), overlap="algorithm1").claim
-    assert list(Algorithm1().problems(claim)) == []
-    levels = Algorithm1().levels(FIVE, claim.sizes)
-    terms = tried_at(Algorithm1(), levels, claim.sizes)[0]
-    fpr, fnr = Budget.of(300, *terms[:2]), Budget.of(300, *terms[2:])
-    first = replace(claim, found=replace(claim.found, fpr=fpr, fnr=fnr))
-    assert "where no level is reached, the budgets are those of the last" in Algorithm1().problems(first)
-    reached = replace(claim, found=replace(claim.found, certified=levels[-1]))
-    assert "a level is reached exactly if its thresholds are separated" in Algorithm1().problems(reached)
+    made = calibrate_quietly(np.arange(300.0) + 1000.0, np.arange(300.0), overlap="algorithm1")
+    assert list(inconsistencies(made)) == []
+    levels = Algorithm1().levels(FIVE, (300, 300))
+    terms = tried_at(Algorithm1(), levels, (300, 300))[0]
+    budgets = Budget.of(300, *terms[:2]), Budget.of(300, *terms[2:])
+    first = tuple(replace(one, budget=budget) for one, budget in zip(made.clauses, budgets, strict=True))
+    assert any("the budget of" in one for one in inconsistencies(replace(made, clauses=first)))
+    reached = tuple(replace(one, certified=one.asked) for one in made.clauses)
+    assert "what is certified does not follow from what was asked" in inconsistencies(
+        replace(made, clauses=reached)
+    )
 
 
 def test_what_algorithm_1_says_of_itself() -> None:

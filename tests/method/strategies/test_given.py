@@ -86,13 +86,19 @@ def looser() -> Certificate:
 @pytest.mark.parametrize(
     ("forged", "sentence"),
     [
-        (lambda: replace(MADE, overlap=Given(-3.0), rule=Rule(-3.0, -3.0)), "lies below alarm_from"),
-        (lambda: replace(MADE, overlap=Given(5.0), rule=Rule(5.0, 5.0)), "lies above clear_below"),
+        (
+            lambda: replace(MADE, overlap=Given(-3.0), rule=Rule(-3.0, -3.0)),
+            "does not lie between",
+        ),
+        (
+            lambda: replace(MADE, overlap=Given(5.0), rule=Rule(5.0, 5.0)),
+            "does not lie between",
+        ),
         (
             lambda: with_clause(MADE, "fpr", asked=replace(promise_of(MADE), ceiling=0.5)),
-            "must be what the curve promises",
+            "must be what the curve promises|together",
         ),
-        (looser, "the bound of the FPR at"),
+        (looser, "the budget of normal points"),
     ],
 )
 def test_where_all_else_fits_the_one_thing_that_does_not_is_named(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pac_wrap.base.floats import ceiling_up
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.hold import Hold
@@ -185,13 +186,13 @@ def test_only_the_held_class_needs_a_rank_beforehand() -> None:
 def test_an_outcome_does_not_contradict_itself_and_another_does(
     normal: Floats, anomalous: Floats, guarantee: Guarantee, rate: Literal["fnr", "fpr"]
 ) -> None:
-    claim = calibrate_quietly(normal, anomalous, guarantee, overlap=Hold(rate)).claim
-    assert list(Hold(rate).problems(claim)) == []
-    tau = claim.found.rule.anomaly_from
+    made = calibrate_quietly(normal, anomalous, guarantee, overlap=Hold(rate))
+    assert list(inconsistencies(made)) == []
+    tau = made.rule.anomaly_from
     for moved in (nextafter(tau, inf), nextafter(tau, -inf)):
         if moved != tau:
-            forged = replace(claim, found=replace(claim.found, rule=Rule(moved, moved)))
-            assert any("does not follow" in problem for problem in Hold(rate).problems(forged))
+            forged = replace(made, rule=Rule(moved, moved))
+            assert any("does not follow" in problem for problem in inconsistencies(forged))
 
 
 @pytest.mark.parametrize("overlap", ["hold_fnr", "hold_fpr"])

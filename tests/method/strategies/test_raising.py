@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from pac_wrap import Certificate
 from pac_wrap.base.floats import ceiling_up
 from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.interface import Claim, Outcome, asked_of
+from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.method.strategies.raising import Raise, staircase
-from pac_wrap.method.thresholds import Regime, find_thresholds
+from pac_wrap.method.thresholds import Regime
 from pac_wrap.tails.bounds import upper_bound
 from support.kept import kept as kept_by
 from support.ladder import rungs
@@ -265,27 +266,18 @@ def test_a_hundred_thousand_labels_of_each_class_take_a_second() -> None:
     assert certificate.fpr.ceiling == pytest.approx(0.1075, abs=0.003)
 
 
-def claim_of(number: int, *, certified: bool, highest: float = 0.06) -> Claim:
-    """Return the claim of a rung of overlapping classes, whose budgets and thresholds fit together."""
-    sizes = NORMAL.size, NEAR.size
-    budgets = staircase(FIVE.promises, sizes, highest).at(number)
-    thresholds = find_thresholds(NORMAL, NEAR, *budgets)
-    assert not thresholds.separated
-    kept = Guarantee(budgets[0].rate, budgets[1].rate) if certified else None
-    tau = thresholds.alarm_from
-    assert tau is not None
-    rule = Rule(tau, tau) if certified else Rule(-inf, inf)
-    return Claim(FIVE, Outcome(*budgets, thresholds, kept, rule, False), sizes, (None, None))
-
-
 def test_a_rung_is_claimed_only_where_its_thresholds_are_separated() -> None:
-    assert list(Raise(0.06).problems(claim_of(3, certified=True))) == [
-        "a rung is reached exactly if its thresholds are separated"
-    ]
+    made = calibrate_quietly(NORMAL, NEAR, overlap=Raise(0.06))
+    assert made.uncertified
+    assert list(inconsistencies(made)) == []
+    claimed = tuple(replace(one, certified=one.asked) for one in made.clauses)
+    assert "what is certified does not follow from what was asked" in inconsistencies(
+        replace(made, clauses=claimed)
+    )
 
 
 def test_where_no_rung_is_reached_the_last_is_claimed() -> None:
-    assert list(Raise(0.06).problems(claim_of(-1, certified=False))) == []
-    assert list(Raise(0.06).problems(claim_of(0, certified=False))) == [
-        "where no rung is reached, the budgets are those of the last"
-    ]
+    made = calibrate_quietly(NORMAL, NEAR, overlap=Raise(0.06))
+    budgets = staircase(FIVE.promises, (NORMAL.size, NEAR.size), 0.06).at(0)
+    first = tuple(replace(one, budget=budget) for one, budget in zip(made.clauses, budgets, strict=True))
+    assert any("the budget of" in one for one in inconsistencies(replace(made, clauses=first)))

@@ -3,25 +3,25 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from math import inf, isinf
+from math import isinf
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pac_wrap.base.codec import checksum, content_of
-from pac_wrap.base.floats import ScoreType, is_flushed, order_keys, rounded, rounding_edge
+from pac_wrap.base.floats import ScoreType, is_flushed, order_keys
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certificates.consistency import inconsistencies, version_problems
 from pac_wrap.method.certificates.provenance import Provenance, Traced
-from pac_wrap.method.clause import MOST_SCORES
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.thresholds import LARGEST
+from pac_wrap.method.strategies.interface import Found, asked_of
+from pac_wrap.method.strategies.replay import Told, contradictions
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
@@ -138,77 +138,41 @@ def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: "
 def _column_problems(
     columns: Columns, groups: tuple[Group, ...], request: "Request", kind: ScoreType
 ) -> Iterator[str]:
-    if isinstance(request.overlap, Abstain):
-        suspects = np.flatnonzero(_suspicious(columns, request, request.overlap, kind)).tolist()
-    else:
-        suspects = list(range(columns.size))
-    for place in suspects:
-        found = next(inconsistencies(columns.at(place, request, kind)), None)
-        low = columns.errors[:, place] < 0
-        if found is None and (low | (columns.errors[:, place] > columns.n[:, place])).any():
-            found = "there cannot be so many errors"
-        if found is not None:
-            yield f"group {shown(groups[place])}: {found}"
-        elif isinstance(request.overlap, Abstain):
-            yield f"group {shown(groups[place])}: its numbers do not follow from each other"
-
-
-def _suspicious(columns: Columns, request: "Request", overlap: Abstain, kind: ScoreType) -> Any:
-    """Return which groups are not as `calibrate` would have made them: what `inconsistencies` looks at."""
-    asked = request.guarantee
-    n, budget, (alarm, clear), (low, high) = columns.n, columns.budget, columns.thresholds, columns.rule
-    wrong = (n < 0).any(axis=0) | (n > MOST_SCORES).any(axis=0) | (n.sum(axis=0) == 0)
-    wrong |= ((n == 0) & (columns.digest != 0)).any(axis=0) | (columns.separable != NO_COUNT)
-    for label, promise in enumerate((asked.fpr, asked.fnr)):
-        rate, delta, ceiling = (
-            (np.nan,) * 3 if promise is None else (promise.at_calibration, promise.delta, promise.ceiling)
-        )
-        for array, value in ((columns.rate, rate), (columns.delta, delta), (columns.ceilings, ceiling)):
-            wrong |= ~((array[label] == value) | (np.isnan(array[label]) & np.isnan(value)))
-        wrong |= columns.deltas[label] != (asked.delta_fpr, asked.delta_fnr)[label]
-        threshold, never = columns.thresholds[label], (inf, -inf)[label]
-        wrong |= np.isnan(threshold) != (promise is None)
-        wrong |= (budget[label] == NO_COUNT) & (promise is not None) & (threshold != never)
-        behind = np.nextafter(threshold, -inf) if label == 0 else threshold
-        finite = np.abs(behind) < LARGEST
-        wrong |= finite & (rounded(np.where(finite, behind, 0.0), kind) != np.where(finite, behind, 0.0))
-        errors = columns.errors[label]
-        wrong |= (errors < 0) | (errors > n[label])
-        wrong |= (promise is not None) & (errors > np.maximum(budget[label], 0)) & (errors > 0)
-    wrong |= alarm == -inf
-    if asked.fpr is None or asked.fnr is None:
-        only = alarm if asked.fnr is None else np.minimum(clear, LARGEST)
-        return wrong | (columns.crossing != NO_COUNT).any(axis=0) | _rule_differs(only, only, low, high, kind)
-    keys = [order_keys(np.nan_to_num(one, posinf=inf, neginf=-inf)) for one in (alarm, clear)]
-    separated = (alarm < inf) & (keys[1] >= keys[0])
-    wrong |= (columns.crossing < 0).any(axis=0) | (columns.crossing > n).any(axis=0)
-    wrong |= (clear == -inf) & (columns.crossing[0] != n[0])
-    wrong |= (alarm == inf) & (columns.crossing[1] != n[1])
-    both = (budget != NO_COUNT).all(axis=0)
-    within = columns.crossing <= budget
-    wrong |= both & (within[0] != separated) & ~((alarm == inf) & (clear == inf))
-    wrong |= both & (within[1] != separated)
-    clear = np.minimum(clear, LARGEST)
-    if overlap.always:
-        ends = np.where(separated, alarm, clear), np.where(separated, clear, alarm)
-        return wrong | _rule_differs(*ends, low, high, kind)
-    tau = np.minimum(rounded(high, kind), LARGEST)
-    between = (order_keys(tau) >= keys[0]) & (order_keys(tau) <= keys[1])
-    wrong |= separated & ~between
-    return wrong | _rule_differs(
-        np.where(separated, tau, clear), np.where(separated, tau, alarm), low, high, kind
+    asked = asked_of(request.guarantee)
+    edges = np.where(np.isnan(columns.thresholds), 0.0, columns.thresholds)
+    certified = ~np.isnan(columns.deltas[0])
+    told = Told(
+        n=columns.n,
+        found=[
+            Found(
+                columns.rate[p],
+                columns.delta[p],
+                columns.budget[p],
+                keys,
+                columns.ceilings[p],
+                columns.deltas[p],
+            )
+            for p, keys in enumerate(map(order_keys, edges))
+        ],
+        edges=columns.thresholds,
+        beyond=columns.crossing,
+        rule=(columns.rule[0], columns.rule[1]),
+        certified=certified,
+        separable=columns.separable,
+        score_type=kind,
     )
-
-
-def _rule_differs(low: Any, high: Any, found_low: Any, found_high: Any, kind: ScoreType) -> Any:
-    """Return where a rule is not that of two ends, before scores are rounded."""
-    if kind != "float64":
-        # what is missing here is wrong anyway
-        low, high = (np.nan_to_num(one, posinf=inf, neginf=-inf) for one in (low, high))
-        single = low == high
-        high = np.array([one if one == inf else rounding_edge(one, kind) for one in high.tolist()])
-        low = np.where(single, high, [rounding_edge(one, kind) for one in low.tolist()])
-    return (low != found_low) | (high != found_high)
+    misjudged = (columns.errors < 0) | (columns.errors > columns.n)
+    few = np.maximum(columns.budget, 0)
+    single = isinstance(request.overlap, Abstain) & ~np.isnan(columns.rate)
+    checks = (
+        (misjudged.any(axis=0), "there cannot be so many errors"),
+        ((single & (columns.errors > few)).any(axis=0), "the rule has more errors than its budget"),
+        (((columns.n == 0) & (columns.digest != 0)).any(axis=0), "the digest of no scores is 0"),
+        ((certified != ~np.isnan(columns.deltas[1])), "what is certified has two deltas"),
+    )
+    for wrong, text in (*checks, *contradictions(asked, request.overlap, told)):
+        for place in np.flatnonzero(np.broadcast_to(wrong, columns.size))[:1].tolist():
+            yield f"group {shown(groups[place])}: {text}"
 
 
 def _budgets(n: Any, rate: Any, delta: Any) -> Any:

@@ -12,11 +12,7 @@ from pac_wrap.method.strategies.interface import (
     Ranks,
     Strategy,
     between,
-    between_problems,
-    budget_problems,
-    budgets_of,
     check_position,
-    end_problems,
     kept,
     ranks_of,
 )
@@ -83,16 +79,6 @@ class Abstain(Strategy):
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return both thresholds, and the rule between them or with one of them."""
         return between(asked, kept(asked, ranks), ranks, None if self.always else self.position)
-
-    def problems(self, claim: Claim) -> Iterator[str]:
-        """Yield what does not follow from the two budgets."""
-        fpr, fnr = budgets_of(claim.asked, claim.sizes)
-        yield from budget_problems("FPR", claim.found.fpr, fpr)
-        yield from budget_problems("FNR", claim.found.fnr, fnr)
-        if self.always:
-            yield from end_problems(claim, claim.asked, claim.found.thresholds.rule)
-        else:
-            yield from between_problems(claim)
 
     def summary(self, claim: Claim) -> str:
         """Return how many thresholds decide, and why."""

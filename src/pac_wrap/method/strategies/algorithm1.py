@@ -4,14 +4,13 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import inf, ldexp
+from math import ldexp
 from typing import ClassVar, Final, Literal, NamedTuple
 
 from pac_wrap.base.arguments import check_choice, check_rate
 from pac_wrap.base.floats import from_order_key, order_key, rounded_down
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     MINUS,
     PLUS,
@@ -24,12 +23,10 @@ from pac_wrap.method.strategies.interface import (
     Strategy,
     are_separated,
     at_budgets,
-    budget_problems,
     check_position,
-    end_problems,
 )
 from pac_wrap.method.strategies.raising import fixed_level
-from pac_wrap.method.thresholds import LARGEST, Thresholds
+from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget
 
@@ -178,27 +175,6 @@ class Algorithm1(Strategy):
         promises = tuple(one.promise for one in asked if one.promise is not None)
         return _planned(self, promises, (n[0], n[1]))
 
-    def problems(self, claim: Claim) -> Iterator[str]:
-        """Yield what does not follow from the level that was reached."""
-        found, plan = claim.found, _planned(self, claim.asked.promises, claim.sizes)
-        level = plan.which(found)
-        if level is None:
-            yield f"the budgets are those of none of {plan.total:,} levels"
-            return
-        fpr, fnr = plan.budgets(level)
-        yield from budget_problems("FPR", found.fpr, fpr)
-        yield from budget_problems("FNR", found.fnr, fnr)
-        reached = found.certified is not None
-        if found.thresholds.separated != reached:
-            yield "a level is reached exactly if its thresholds are separated"
-        if not reached and level != plan.total - 1:
-            yield "where no level is reached, the budgets are those of the last"
-        certified = None
-        if reached:
-            a, b = plan.survives(level)
-            certified = claim.asked.with_promises(a, b)
-        yield from end_problems(claim, certified, self._rule(found.thresholds, certified))
-
     def summary(self, claim: Claim) -> str:
         """Return which level was reached, and what became of delta."""
         level, count = self._reached(claim)
@@ -272,13 +248,6 @@ class Algorithm1(Strategy):
         """Return which level was reached, from 0, or None; and how many there are."""
         plan = _planned(self, claim.asked.promises, claim.sizes)
         return None if claim.found.certified is None else plan.which(claim.found), plan.total
-
-    def _rule(self, thresholds: Thresholds, certified: Guarantee | None) -> Rule:
-        """Return the rule with one threshold, a finite point of [alarm_from, clear_below]."""
-        if certified is None or thresholds.alarm_from is None or thresholds.clear_below is None:
-            return Rule(-inf, inf)
-        tau = self._between(thresholds.alarm_from, thresholds.clear_below)
-        return Rule(tau, tau)
 
     def _between(self, alarm: float, clear: float) -> float:
         """Return the finite threshold between two."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf, isclose, isfinite, nan
+from math import isfinite, nan
 from typing import ClassVar, Final
 
 from pac_wrap.base.arguments import as_float
@@ -12,30 +12,22 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.curves.band import Band, band_of, check_top
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
-    DIGITS,
     NO_COUNT,
     Asked,
-    Budgets,
     Claim,
     Decision,
     Found,
-    Outcome,
     Ranks,
     Strategy,
     count_of,
     each,
-    end_problems,
     key_of,
     one_threshold,
 )
-from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget
 
-# a level has eight digits, of which the last may differ between machines
-_LEVELS: Final = 1e-6
 TOGETHER: Final = (
     "A curve and another certificate of the same labels hold together only with their deltas added."
 )
@@ -66,6 +58,8 @@ class Given(Strategy):
     given: ClassVar[bool] = True
     one_sided: ClassVar[bool] = True
     multiplies: ClassVar[bool] = True
+    # a level has eight digits, of which the last may differ between machines
+    digits: ClassVar[float] = 1e-6
     threshold: float
     top_fpr: float | None = field(default=None, metadata={"optional": True})
     top_fnr: float | None = field(default=None, metadata={"optional": True})
@@ -98,27 +92,6 @@ class Given(Strategy):
         # what lies beyond the other threshold is not counted, since a curve does not know it
         return Decision(tuple(found), *one_threshold(tau, certified), None, None, certified)
 
-    def problems(self, claim: Claim) -> Iterator[str]:
-        """Yield what does not follow from the bands of so many points."""
-        asked, found = claim.asked, claim.found
-        for rate, budget, band in zip(
-            ("FPR", "FNR"), (found.fpr, found.fnr), self._bands(asked, claim.sizes), strict=True
-        ):
-            if budget is not None:
-                yield from _band_problems(rate, budget, band)
-        edges = found.thresholds
-        key = order_key(self.threshold)
-        if edges.alarm_from is not None and order_key(edges.alarm_from) > key:
-            yield f"the threshold {self.threshold!r} lies below alarm_from = {edges.alarm_from!r}"
-        if edges.clear_below is not None and order_key(edges.clear_below) < key:
-            yield f"the threshold {self.threshold!r} lies above clear_below = {edges.clear_below!r}"
-        expected = outcome_at(
-            self.threshold, (asked.delta_fpr, asked.delta_fnr), (found.fpr, found.fnr), edges
-        )
-        if expected.certified is not None and expected.certified != asked:
-            yield "what is asked for must be what the curve promises at the threshold"
-        yield from end_problems(claim, expected.certified, expected.rule)
-
     def summary(self, claim: Claim) -> str:
         """Return that the threshold was chosen freely."""
         return "curve: one threshold, chosen freely; the ceilings are bounds that hold at all of them"
@@ -143,17 +116,6 @@ class Given(Strategy):
         )
 
 
-def outcome_at(
-    threshold: float, deltas: tuple[float, float], budgets: Budgets, thresholds: Thresholds
-) -> Outcome:
-    """Return what two budgets amount to at a threshold; nothing, and no verdict, without either."""
-    fpr, fnr = budgets
-    if fpr is None and fnr is None:
-        return Outcome(fpr, fnr, thresholds, None, Rule(-inf, inf))
-    max_fpr, max_fnr = (None if one is None else one.rate for one in budgets)
-    return Outcome(fpr, fnr, thresholds, Guarantee(max_fpr, max_fnr, *deltas), Rule(threshold, threshold))
-
-
 def budget_at(errors: int, band: Band) -> Budget | None:
     """Return the budget whose ceiling so many errors have in a band, eq. (36); None at 1.
 
@@ -169,19 +131,3 @@ def _bound(delta: float, top: float | None, errors: int, n: int) -> tuple[float,
     """Return rate, level and errors of the budget that so many errors among n have in a band."""
     found = budget_at(errors, band_of(n, delta, top))
     return (nan, nan, NO_COUNT) if found is None else (found.rate, found.delta, count_of(found.errors))
-
-
-def _band_problems(rate: str, budget: Budget, band: Band) -> Iterator[str]:
-    n = band.n
-    if not isclose(budget.delta, band.level, rel_tol=_LEVELS):
-        yield f"the local level of the {rate} for {n:,} points is {band.level}, not {budget.delta}"
-        return
-    if budget.errors is None or budget.errors not in band.ranks:
-        yield f"{budget.errors} errors are no rank at which the band of the {rate} is anchored"
-        return
-    bound = float(band.bounds[int(band.anchors(budget.errors))])
-    if not isclose(budget.rate, bound, rel_tol=_LEVELS):
-        yield f"the bound of the {rate} at {budget.errors:,} errors is {bound}, not {budget.rate}"
-    exact = Budget.of(n, budget.rate, budget.delta)
-    if exact.errors != budget.errors or not abs(exact.confidence - budget.confidence) <= DIGITS:
-        yield f"the exact confidence of the {rate} is not {budget.confidence}"

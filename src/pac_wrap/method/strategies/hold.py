@@ -1,16 +1,14 @@
 """One threshold that keeps one ceiling; the other rate is certified from the errors counted there."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from math import inf, nan
+from math import nan
 from typing import ClassVar, Literal
 
 from pac_wrap.base.arguments import check_choice
-from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.method.rule import Rule
+from pac_wrap.method.promise import Promise
 from pac_wrap.method.strategies.interface import (
-    DIGITS,
     NO_COUNT,
     REACHED,
     Asked,
@@ -22,15 +20,11 @@ from pac_wrap.method.strategies.interface import (
     anywhere,
     are_separated,
     between,
-    between_problems,
     binding,
-    budget_problems,
-    budgets_of,
     choose,
     count_of,
     each,
     either,
-    end_problems,
     everywhere,
     is_nothing,
     kept,
@@ -40,7 +34,6 @@ from pac_wrap.method.strategies.interface import (
     ranks_of,
 )
 from pac_wrap.ranks.memory import Rank
-from pac_wrap.tails.bounds import Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +108,13 @@ class Hold(Strategy):
         one = between(asked, both, ranks)
         return one if everywhere(separated) else either(separated, one, self._held(asked, ranks))
 
+    def counts(self, one: Asked) -> bool:
+        """Whether the other class is held."""
+        return one.normal is self._holds_fnr
+
     def _alone(self, one: Asked) -> Asked:
         """Return what is asked of a population, if its class is held."""
-        return one if one.normal is not self._holds_fnr else one._replace(promise=None)
+        return one._replace(promise=None) if self.counts(one) else one
 
     def _held(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         alone = [self._alone(one) for one in asked]
@@ -145,34 +142,6 @@ class Hold(Strategy):
         edges = (other, tau) if self._holds_fnr else (tau, other)
         return Decision(tuple(found), tau, tau, *edges)
 
-    def problems(self, claim: Claim) -> Iterator[str]:
-        """Yield what does not follow from the held budget and the errors counted on the other side."""
-        asked, found = claim.asked, claim.found
-        fpr, fnr = budgets_of(asked, claim.sizes)
-        if self._keeps_both(claim):
-            yield from budget_problems("FPR", found.fpr, fpr)
-            yield from budget_problems("FNR", found.fnr, fnr)
-            if not found.thresholds.separated:
-                yield "both ceilings are kept by one threshold only where it separates the classes"
-            yield from between_problems(claim)
-            return
-        tau = found.thresholds.clear_below if self._holds_fnr else found.thresholds.alarm_from
-        if tau is None or not found.thresholds.separated or (self._holds_fnr and tau == inf):
-            yield "what is held on one side leaves a threshold there that separates the classes"
-            return
-        if self._holds_fnr:
-            yield from budget_problems("FPR", found.fpr, _claimed(claim, 0, asked.fpr), DIGITS)
-            yield from budget_problems("FNR", found.fnr, fnr)
-        else:
-            yield from budget_problems("FPR", found.fpr, fpr)
-            yield from budget_problems("FNR", found.fnr, _claimed(claim, 1, asked.fnr), DIGITS)
-        yield from end_problems(claim, self._certified(asked, found.fpr, found.fnr), Rule(tau, tau))
-        spared, errors = (fpr, claim.crossing[0]) if self._holds_fnr else (fnr, claim.crossing[1])
-        allowed = None if spared is None else spared.errors
-        # no count where all are errors, which no budget allows
-        if not self.always and errors is not None and allowed is not None and errors <= allowed:
-            yield "one threshold keeps both ceilings here, so neither may be given up"
-
     def summary(self, claim: Claim) -> str:
         """Return which ceiling is kept."""
         if self._keeps_both(claim):
@@ -198,15 +167,6 @@ class Hold(Strategy):
     def _keeps_both(self, claim: Claim) -> bool:
         return not self.always and claim.found.certified == claim.asked
 
-    def _certified(self, asked: Guarantee, fpr: Budget | None, fnr: Budget | None) -> Guarantee:
-        if self._holds_fnr:
-            return replace(asked, max_fpr=_ceiling(asked.fpr, fpr))
-        return replace(asked, max_fnr=_ceiling(asked.fnr, fnr))
-
-
-def _ceiling(promise: Promise | None, budget: Budget | None) -> float | None:
-    return None if promise is None or budget is None else promise.afterwards(budget.rate)
-
 
 def _spent(promise: Promise, errors: int, n: int) -> tuple[float, float, int, float]:
     """Return the budget that so many errors spend, and the ceiling that follows from it."""
@@ -214,8 +174,3 @@ def _spent(promise: Promise, errors: int, n: int) -> tuple[float, float, int, fl
     if found is None:
         return nan, nan, NO_COUNT, nan
     return found.rate, found.delta, count_of(found.errors), promise.afterwards(found.rate)
-
-
-def _claimed(claim: Claim, side: int, promise: Promise | None) -> Budget | None:
-    errors = claim.crossing[side]
-    return None if errors is None or promise is None else promise.spent(errors, claim.sizes[side])

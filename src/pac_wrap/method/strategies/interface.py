@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
-from math import inf, isclose
+from math import inf
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -23,7 +23,6 @@ from pac_wrap.base.floats import (
     from_order_keys,
     kept_together,
     order_key,
-    rounded,
     rounding_edge,
 )
 from pac_wrap.base.text import quoted
@@ -436,6 +435,8 @@ class Strategy(ABC):
     single: ClassVar[bool] = True
     # whether the threshold was given and not found, so that no points cross
     given: ClassVar[bool] = False
+    # up to which part the rates of a file may differ from those computed here
+    digits: ClassVar[float] = DIGITS
     # whether it stands as it is where one side is promised alone; the others are then all the same
     one_sided: ClassVar[bool] = False
     # whether the numbers of labels were fixed before any score was seen
@@ -480,9 +481,9 @@ class Strategy(ABC):
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return what the calibration points of all populations amount to."""
 
-    @abstractmethod
-    def problems(self, claim: Claim) -> Iterator[str]:
-        """Yield what in a claim does not follow from what was asked and from the counts."""
+    def counts(self, one: Asked) -> bool:
+        """Return whether the ceiling of a population is the bound of errors counted at a held threshold."""
+        return False
 
     @abstractmethod
     def summary(self, claim: Claim) -> str:
@@ -560,60 +561,3 @@ def ranks_of(
         errors = None if one.promise is None else budget(one.promise, n[p]).errors
         if errors is not None:
             yield Rank(p, n[p] - errors if one.normal else errors + 1)
-
-
-def budget_problems(
-    rate: str, found: Budget | None, expected: Budget | None, tolerance: float = 0.0
-) -> Iterator[str]:
-    """Yield how a budget differs from the one that is expected, with a rate up to a relative tolerance."""
-    if found is None or expected is None:
-        if found is not expected:
-            yield f"the {rate} must have {'no' if expected is None else 'a'} budget"
-        return
-    if found.delta != expected.delta or not isclose(found.rate, expected.rate, rel_tol=tolerance):
-        yield (
-            f"the {rate} budget is for the ceiling {expected.rate} at delta = {expected.delta}, not for"
-            f" {found.rate} at {found.delta}"
-        )
-    # its own rate, in which the last digits may differ, must carry its errors as well
-    exact = expected if found.rate == expected.rate else Budget.of(found.n, found.rate, found.delta)
-    if found.errors != exact.errors:
-        yield f"the {rate} budget is {exact.errors}, not {found.errors}"
-    if not abs(found.confidence - exact.confidence) <= DIGITS:
-        yield f"the exact confidence of the {rate} is not {found.confidence}"
-
-
-def end_problems(
-    claim: Claim, certified: Guarantee | None, rule: Rule, *, compared: bool = False
-) -> Iterator[str]:
-    """Yield that what is certified, or the rule, is not what is expected.
-
-    `compared`: whether the strategy says if one threshold would have kept what was asked for.
-    """
-    if (claim.found.separable is not None) is not compared:
-        yield f"separable must be {'true or false' if compared else 'absent'} with this strategy"
-    if claim.found.certified != certified:
-        yield "what is certified does not follow from what was asked"
-    expected = rule.before_rounding(claim.score_type)
-    if claim.found.rule != expected:
-        yield f"{claim.found.rule} does not follow from alarm_from and clear_below, which give {expected}"
-
-
-def budgets_of(asked: Guarantee, sizes: tuple[int, int]) -> Budgets:
-    """Return the budgets of the promise itself; a side without a ceiling has none."""
-    fpr, fnr = asked.fpr, asked.fnr
-    return None if fpr is None else fpr.budget(sizes[0]), None if fnr is None else fnr.budget(sizes[1])
-
-
-def between_problems(claim: Claim) -> Iterator[str]:
-    """Yield that the asked ceilings are not what is certified, or the rule not one of `rule_between`."""
-    thresholds, expected = claim.found.thresholds, claim.found.thresholds.rule
-    alarm, clear = thresholds.alarm_from, thresholds.clear_below
-    if alarm is not None and clear is not None and thresholds.separated:
-        # which of the scores between the two it is, only the scores tell
-        tau = min(float(rounded(claim.found.rule.anomaly_from, claim.score_type)), LARGEST)
-        keys = [order_key(edge) for edge in (alarm, tau, clear)]
-        if sorted(keys) != keys:
-            yield f"the threshold {tau!r} does not lie between alarm_from and clear_below"
-        expected = Rule(tau, tau)
-    yield from end_problems(claim, claim.asked, expected)

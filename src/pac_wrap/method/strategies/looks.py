@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import isfinite
 from typing import Any, ClassVar
 
 from pac_wrap.base.arguments import as_float
@@ -10,25 +10,19 @@ from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     Asked,
-    Budgets,
     Claim,
     Decision,
     Key,
     Ranks,
     Strategy,
     between,
-    between_problems,
-    budget_problems,
     edges_of,
-    end_problems,
     kept,
     one_threshold,
     ranks_of,
 )
-from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget, exact_confidence
 from pac_wrap.tails.walks import local_delta, looks_of
@@ -158,16 +152,6 @@ class Looks(Strategy):
         rule, edges = one_threshold(order_key(self.threshold), within), edges_of(asked, found)
         return Decision(found, *rule, *edges, certified=within)
 
-    def problems(self, claim: Claim) -> Iterator[str]:
-        """Yield what does not follow from the budgets of the looks."""
-        fpr, fnr = self._budgets(claim.asked, claim.sizes)
-        yield from budget_problems("FPR", claim.found.fpr, fpr)
-        yield from budget_problems("FNR", claim.found.fnr, fnr)
-        if self.threshold is None:
-            yield from between_problems(claim)
-        else:
-            yield from end_problems(claim, *self._end(claim.asked, self.threshold, claim.found.thresholds))
-
     def summary(self, claim: Claim) -> str:
         """Return when was looked, and what that assumes."""
         return (
@@ -189,21 +173,6 @@ class Looks(Strategy):
     @property
     def _where(self) -> str:
         return "" if self.threshold is None else f"; the threshold {self.threshold!r} was given beforehand"
-
-    def _budgets(self, asked: Guarantee, sizes: tuple[int, int]) -> Budgets:
-        fpr, fnr = asked.fpr, asked.fnr
-        return (
-            None if fpr is None else self.budget(fpr, sizes[0]),
-            None if fnr is None else self.budget(fnr, sizes[1]),
-        )
-
-    def _end(self, asked: Guarantee, tau: float, thresholds: Thresholds) -> tuple[Guarantee | None, Rule]:
-        """Return what is certified at the threshold that was given, and the rule."""
-        alarm, clear = thresholds.alarm_from, thresholds.clear_below
-        within = (alarm is None or is_within(tau, order_key(alarm), normal=True)) and (
-            clear is None or is_within(tau, order_key(clear), normal=False)
-        )
-        return (asked, Rule(tau, tau)) if within else (None, Rule(-inf, inf))
 
 
 def is_within(tau: float, key: Key, *, normal: bool) -> Any:

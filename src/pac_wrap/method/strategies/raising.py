@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, floor, inf, log, log10
 from typing import Any, ClassVar, Final, NamedTuple
@@ -15,14 +15,11 @@ from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.floats import ceiling_up, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
-    DIGITS,
     MINUS,
     PLUS,
     REACHED,
     Asked,
-    Budgets,
     Claim,
     Decision,
     Found,
@@ -30,13 +27,9 @@ from pac_wrap.method.strategies.interface import (
     Strategy,
     are_separated,
     at_budgets,
-    budget_problems,
-    budgets_of,
-    end_problems,
     kept,
     ranks_of,
 )
-from pac_wrap.method.thresholds import LARGEST, Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.binomial import cdf
 from pac_wrap.tails.bounds import Budget, beta_quantile, error_budget, upper_bound
@@ -396,30 +389,6 @@ class Raise(Strategy):
         promises = tuple(one.promise for one in asked if one.promise is not None)
         return staircase(promises, (n[0], n[1]), self.highest)
 
-    def problems(self, claim: Claim) -> Iterator[str]:
-        """Yield what does not follow from the rung that was reached."""
-        found = claim.found
-        stair = staircase(claim.asked.promises, claim.sizes, self.highest)
-        budgets = budgets_of(claim.asked, claim.sizes)
-        reached = found.certified is not None
-        if stair.rungs:
-            paid = found.fpr if stair.normal_pays else found.fnr
-            errors = None if paid is None else paid.errors
-            if errors is None or errors not in stair.rungs:
-                yield f"the budgets are those of none of {len(stair.rungs):,} rungs"
-                return
-            budgets = stair.budgets(errors)
-            if found.thresholds.separated != reached:
-                yield "a rung is reached exactly if its thresholds are separated"
-            if not reached and errors != stair.rungs[-1]:
-                yield "where no rung is reached, the budgets are those of the last"
-        yield from budget_problems("FPR", found.fpr, budgets[0], DIGITS)
-        yield from budget_problems("FNR", found.fnr, budgets[1], DIGITS)
-        certified = _certified(claim.asked, (found.fpr, found.fnr)) if reached and stair.rungs else None
-        yield from end_problems(claim, certified, stair.rule(found.thresholds, certified), compared=True)
-        if certified == claim.asked and not found.separable:
-            yield "whether one threshold would keep what was asked does not follow from the rung"
-
     def summary(self, claim: Claim) -> str:
         """Return how far the ceilings were raised, and whether they had to be."""
         if claim.found.certified is None:
@@ -489,14 +458,6 @@ class Staircase(NamedTuple):
             if anomalous.errors is not None:
                 yield Rank(1, anomalous.errors + 1)
 
-    def rule(self, thresholds: Thresholds, certified: Guarantee | None) -> Rule:
-        """Return the rule with the threshold of the class that pays: eq. (27)."""
-        tau = thresholds.alarm_from if self.normal_pays else thresholds.clear_below
-        if certified is None or tau is None:
-            return Rule(-inf, inf)
-        tau = min(tau, LARGEST)
-        return Rule(tau, tau)
-
 
 @lru_cache(maxsize=64)
 def staircase(asked: tuple[Promise, ...], sizes: tuple[int, int], highest: float) -> Staircase:
@@ -524,12 +485,3 @@ def staircase(asked: tuple[Promise, ...], sizes: tuple[int, int], highest: float
 
 def _separated(found: tuple[Found, ...]) -> bool:
     return bool(are_separated(found[0].key, found[1].key))
-
-
-def _certified(asked: Guarantee, budgets: Budgets) -> Guarantee:
-    """Return the ceilings of a rung, with the deltas that were asked for."""
-    rates = [
-        None if budget is None else promise.afterwards(budget.rate)
-        for budget, promise in zip(budgets, asked.promises, strict=True)
-    ]
-    return replace(asked, max_fpr=rates[0], max_fnr=rates[1])
