@@ -18,6 +18,7 @@ from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned, check_
 from pac_wrap.base.text import listed, quoted
 from pac_wrap.detectors import safety, training
 from pac_wrap.detectors.scores import (
+    AnomalyScorer,
     Indices,
     Polarity,
     UnfittedError,
@@ -87,7 +88,7 @@ _UNLABELLED: Final = (
 )
 
 
-class PACWrap(MetaEstimatorMixin, BaseEstimator):
+class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     """Verdicts whose error rates are certified, around any anomaly detector.
 
     `predict` gives 1 (anomaly), 0 (normal) or -1 (abstains). With the chosen confidence, the rate of future

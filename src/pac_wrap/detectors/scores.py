@@ -25,6 +25,10 @@ Indices = NDArray[np.intp]
 _MODE_LOCK = Lock()
 
 
+class AnomalyScorer:
+    """A detector whose `decision_function` is higher for what is more anomalous, as PACWrap is."""
+
+
 class UnfittedError(PACWrapError, NotFittedError):
     """The detector, or the wrapper, has to be fitted or calibrated first."""
 

@@ -353,7 +353,7 @@ def knows_names(detector: Any) -> bool:
 def scorer(detector: Any) -> Callable[[Any], Scores]:
     """Return what turns rows into scores: a fitted detector, or a PACWrap around it."""
     # here, since they load scikit-learn, which calibrating does not need
-    from pac_wrap.detectors.estimator import PACWrap
-    from pac_wrap.detectors.scores import anomaly_scores
+    from pac_wrap.detectors.scores import AnomalyScorer, anomaly_scores
 
-    return detector.decision_function if isinstance(detector, PACWrap) else partial(anomaly_scores, detector)
+    own = isinstance(detector, AnomalyScorer)
+    return detector.decision_function if own else partial(anomaly_scores, detector)

@@ -409,13 +409,14 @@ def notebook(result: Any, lines: int | None = None) -> str:
 
 def drawn(picture: Figure, ending: str) -> str | bytes:
     """Return a figure that matplotlib draws, as SVG text or as the bytes of another format."""
-    from pac_wrap.report import figures
+    from pac_wrap.report.figures import ceilings, scores, styling
 
-    axes = getattr(figures, f"plot_{picture.kind}")(*picture.data)
+    name = f"plot_{picture.kind}"
+    axes = getattr(ceilings if hasattr(ceilings, name) else scores, name)(*picture.data)
     figure = axes.get_figure(root=True)
     figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
     if ending == ".svg":  # the same bytes for the same result
-        return figures.to_svg(figure, alt=picture.alt) + "\n"
+        return styling.to_svg(figure, alt=picture.alt) + "\n"
     image = BytesIO()
     figure.savefig(image, format=ending[1:], dpi=144)
     return image.getvalue()
