@@ -42,7 +42,7 @@ def test_every_kind_has_a_row_and_the_one_that_binds_says_so() -> None:
     assert CERTIFICATE.confidence > 0.9025
     scores, multiples = figures(content)
     assert scores.kind == "scores"
-    assert [one.name for one in multiples.data] == ["'stolen'", repr(HOSTILE[:24]) + "..."]
+    assert [one["name"] for one in multiples.data] == ["'stolen'", repr(HOSTILE[:24]) + "..."]
     # without scores there are no pictures, and nothing is counted
     bare = account_of(CERTIFICATE)
     assert figures(bare) == []

@@ -70,7 +70,7 @@ AIMS: Final = {
     "files walked by calibrate": Aim(10, 16),
     "files walked by verdicts": Aim(2, 2),
     "files walked by pipe": Aim(None, 24),
-    "files walked by Parquet with report": Aim(40, 49),
+    "files walked by Parquet with report": Aim(40, 40),
     "files walked by decide on Parquet": Aim(22, 28),
     "calls made by Parquet with report": Aim(30_000, 30_000),
     "checks of one number by calibrate": Aim(1, 6),

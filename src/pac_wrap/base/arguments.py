@@ -23,6 +23,7 @@ Scores = NDArray[np.float64]
 Places = NDArray[np.intp]
 OnMissing = Literal["abstain", "stop"]
 ON_MISSING: Final[tuple[OnMissing, ...]] = ("abstain", "stop")
+LEAST_DELTA: Final = 1e-5  # of bounds that hold at every threshold
 # the narrower types, as NumPy abbreviates them
 _TYPES: Final[dict[str, ScoreType]] = {"f": "float32", "e": "float16"}
 
@@ -35,6 +36,22 @@ def check_rate(name: str, value: float) -> float:
             f"{name} must lie strictly between 0 and 1, got {quoted(value)}; write five percent as 0.05"
         )
     return rate
+
+
+def check_delta(name: str, value: float) -> float:
+    """Return a delta that bounds at every threshold can have."""
+    delta = check_rate(name, value)
+    if delta < LEAST_DELTA:
+        raise InputError(
+            f"{name} must be at least {LEAST_DELTA:g} for a band, got {value!r};"
+            " below, its level would not be exact"
+        )
+    return delta
+
+
+def check_top(name: str, value: float | None) -> float | None:
+    """Return the largest bound that a curve is to have; None for all of them."""
+    return None if value is None else check_rate(name, value)
 
 
 def as_float(value: object) -> float:

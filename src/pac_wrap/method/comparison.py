@@ -10,10 +10,9 @@ import numpy as np
 from numpy import bool_
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, check_aligned
+from pac_wrap.base.arguments import Scores, check_aligned, check_delta
 from pac_wrap.base.floats import confidence_left, kept_together
 from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method.curves.band import check_delta
 from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.promise import Guarantee, refuse_room
 from pac_wrap.method.rule import Verdict

@@ -11,7 +11,8 @@ from scipy.special import betainccinv
 from scipy.stats import binom
 
 from pac_wrap import InputError
-from pac_wrap.method.curves.band import LEAST_DELTA, Band, _anchored, anchor_ranks, band_of, failure
+from pac_wrap.base.arguments import LEAST_DELTA
+from pac_wrap.method.curves.band import Band, _anchored, anchor_ranks, band_of, failure
 from pac_wrap.method.curves.crossing import keeping
 from pac_wrap.tails import error_budget, min_samples, upper_bound
 

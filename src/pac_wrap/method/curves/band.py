@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import check_count, check_rate
+from pac_wrap.base.arguments import check_count, check_delta, check_top
 from pac_wrap.errors import InputError
 from pac_wrap.method.curves.crossing import keeping
 from pac_wrap.tails.bounds import beta_quantile
@@ -23,7 +23,6 @@ _Number = TypeVar("_Number", bound=np.generic)
 _OF_RANK: Final = 50
 _OF_ALL: Final = 500
 MOST_POINTS: Final = 10**8
-LEAST_DELTA: Final = 1e-5
 # a level is rounded down to so many digits, so that every machine has the same
 _DIGITS: Final = 8
 # a secant errs by less than the product of its last two moves, about; and what is as good as no move
@@ -68,17 +67,6 @@ class Band:
         return bounds
 
 
-def check_delta(name: str, value: float) -> float:
-    """Return a delta that a band can have."""
-    delta = check_rate(name, value)
-    if delta < LEAST_DELTA:
-        raise InputError(
-            f"{name} must be at least {LEAST_DELTA:g} for a band, got {value!r};"
-            " below, its level would not be exact"
-        )
-    return delta
-
-
 def anchor_ranks(n: int) -> Counts:
     """Return the counts that a band of n points is anchored at, all of them if n < 1,000: eq. (37)."""
     ranks, rank = [], 0
@@ -91,11 +79,6 @@ def anchor_ranks(n: int) -> Counts:
 def failure(n: int, bounds: ArrayLike, ranks: Counts) -> float:
     """Return how likely some rate exceeds the bound of its rank, never less than it is: eq. (35)."""
     return keeping(n, bounds, at_least=ranks + 1).failure
-
-
-def check_top(name: str, value: float | None) -> float | None:
-    """Return the largest bound that a curve is to have; None for all of them."""
-    return None if value is None else check_rate(name, value)
 
 
 @lru_cache(maxsize=256)

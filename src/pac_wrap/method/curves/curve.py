@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_array, as_float, as_scores, check_rate, label_text, type_of
+from pac_wrap.base.arguments import (
+    as_array,
+    as_float,
+    as_scores,
+    check_delta,
+    check_rate,
+    check_top,
+    label_text,
+    type_of,
+)
 from pac_wrap.base.codec import SavedAsJSON
 from pac_wrap.base.floats import (
     Bits,
@@ -31,7 +40,7 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.consistency import digest_problems, version_problems
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.clause import Clause
-from pac_wrap.method.curves.band import band_of, check_delta, check_top
+from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.given import Given

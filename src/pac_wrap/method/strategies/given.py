@@ -6,11 +6,11 @@ from functools import partial
 from math import isfinite, nan
 from typing import ClassVar, Final
 
-from pac_wrap.base.arguments import as_float
+from pac_wrap.base.arguments import as_float, check_top
 from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.curves.band import Band, band_of, check_top
+from pac_wrap.method.curves.band import Band, band_of
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.interface import (
     NO_COUNT,
