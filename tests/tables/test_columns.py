@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.tables.columns import number, require_column
+from pac_wrap.tables.columns import anomaly_marks, number, require_column, spellings, without_case
+from pac_wrap.tables.files.text_format import Token, check_delimiter, is_json, known_as
 from pac_wrap.tables.sql import number_sql
 
 NUMBERS = [
@@ -93,3 +94,19 @@ def test_everything_else_is_none(text: str, connection: duckdb.DuckDBPyConnectio
 @given(st.text("0123456789.+-eE_ infINFatyx(", min_size=1, max_size=8))
 def test_duckdb_agrees_on_texts_that_look_like_numbers(text: str) -> None:
     assert repr(number(text)) == repr(by_duckdb(duckdb.default_connection(), text))
+
+
+def test_labels_are_compared_as_texts_that_every_engine_writes_alike() -> None:
+    assert anomaly_marks([("0", 990), ("1", 10)], "label", None) == ("1", "1.0", "true")
+    assert anomaly_marks([("fault", 10), ("ok", 990)], "state", "Fault") == ("fault",)
+    assert spellings("1") == ("1", "1.0")
+    assert spellings("Böse") == ("Böse", "böse", "BÖSE")
+    dotted = "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}"
+    assert (without_case("Fault"), without_case(dotted)) == ("fault", dotted)
+
+
+def test_what_a_table_of_text_is_told_by() -> None:
+    assert (is_json(b'{"score": 1}'), is_json(b"[id],score")) == (True, False)
+    assert check_delimiter("tab") == "\t"
+    values = "7.0", Token("7.0"), Token("1e2"), True, Token("NaN")
+    assert [known_as(one) for one in values] == ["7.0", "7", "100", "true", None]

@@ -150,3 +150,10 @@ def test_unknown_dialects_are_refused() -> None:
 
 def test_abstention_is_the_code_of_the_verdict() -> None:
     assert f"ELSE {int(Verdict.ABSTAIN)}" in verdict_sql(Rule(0.3, 0.7), "s")
+
+
+def test_quotes_of_each_dialect() -> None:
+    assert (quote_name('a"b'), quote_name("a`b", "spark")) == ('"a""b"', "`a``b`")
+    assert quote_text("it's") == "'it''s'"
+    assert quote_text("a\\b", "postgres") == "E'a\\\\b'"
+    assert quote_text("a\\b", "ansi") == "U&'a\\\\b'"
