@@ -72,8 +72,8 @@ def test_an_asked_ceiling_that_is_lost_makes_a_certificate_empty() -> None:
         # fewer levels, or another one of them: the budgets are not theirs
         ('"step": 0.1', '"step": 0.2'),
         ('"rate": 0.25', '"rate": 0.15'),
-        ('"max_fpr": 0.25', '"max_fpr": 0.15'),
-        ('"delta_fnr": 0.05\n  },\n  "rule"', '"delta_fnr": 0.000001\n  },\n  "rule"'),
+        ('"ceiling": 0.25', '"ceiling": 0.15'),
+        ('"delta": 0.05', '"delta": 0.000001'),
     ],
 )
 def test_a_resealed_promise_that_does_not_follow_is_refused(old: str, new: str) -> None:

@@ -193,7 +193,7 @@ def test_search_works_without_a_server(browser: Any, site: Path) -> None:
 
 
 def test_a_click_copies_code_without_prompts_and_outputs(browser: Any, site: Path) -> None:
-    show(browser, site / "api" / "pac_wrap.min_samples.html")
+    show(browser, site / "api" / "pac_wrap.tails.min_samples.html")
     until(lambda: found(browser, "button.copybtn") != [], "there is a button")
     browser.execute_script(
         "document.addEventListener('copy', () => { window.copied = document.activeElement.value; });"

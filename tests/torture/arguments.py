@@ -94,7 +94,7 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
             pac_wrap.calibrate_chunks,
             {"chunks": lambda: [(scores, labels)], "guarantee": asked, "anomaly_label": 1, **single},
         ),
-        "verify": (pac_wrap.verify, {"certificate": _RULE, "normal": normal, "anomalous": anomalous}),
+        "verify": (_RULE.verify, {"normal": normal, "anomalous": anomalous}),
         "evaluate": (
             pac_wrap.evaluate,
             {"verdicts": labels, "labels": labels, "anomaly_label": 1, "confidence": 0.9},
