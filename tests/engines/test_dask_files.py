@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pac_wrap.engines import dask as engine
-from pac_wrap.engines.dask import _count_labels, exact_numbers, label_texts
+from pac_wrap.engines.dask import FirstLabels, _count_labels, exact_numbers, label_texts
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.calibrate import calibrate_labelled
 from pac_wrap.method.request import Request
@@ -224,6 +224,8 @@ def test_columns_of_every_type() -> None:
         assert [text if isinstance(text, str) else None for text in labels] == texts
         counted = _count_labels(0, pd.DataFrame({"label": labels})).counts
         assert dict(counted) == {text: texts.count(text) for text in texts}
+    both = FirstLabels.of({"ok": 2}) + FirstLabels.of({None: 1, "ok": 3, "bad": 1})
+    assert both.counts == (("bad", 1), ("ok", 5), (None, 1))
     with pytest.raises(ValueError, match="must hold numbers, but its type is timestamp"):
         exact_numbers(pa.chunked_array([pa.array([0], pa.timestamp("s"))]), "s")
 

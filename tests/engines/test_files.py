@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pac_wrap.engines.files import InspectedFiles, Layout, inspect
+from pac_wrap.engines.spark import base_type
 from pac_wrap.errors import InputError
 from support.strategies import refusal
 
@@ -131,3 +132,7 @@ def test_a_row_is_named_if_the_engine_refuses_one(tmp_path: Path) -> None:
     sound = inspect([write(tmp_path / "b.csv", "s,y\n1,0\n2,1\n")], "read_csv", ("s", "y"))
     with pytest.raises(InputError, match=r"^the labels are wrong$"), sound.naming_rows():
         raise InputError("the labels are wrong")
+
+
+def test_a_type_of_spark_is_known_without_its_length() -> None:
+    assert (base_type("varchar(9)"), base_type("decimal(12,2)")) == ("varchar", "decimal")

@@ -103,7 +103,7 @@ def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:
     """Return the one-sided Clopper-Pearson upper bound of a rate at confidence 1 - delta: eq. (5).
 
     The smallest rate with F(errors; n, rate) <= delta, rounded up, so that
-    `error_budget(n, upper_bound(errors, n, delta), delta)` is `errors`.
+    `error_budget(n, upper_bound(errors, n, delta), delta)` is `errors`; 1 if every point is an error.
 
     Parameters
     ----------
@@ -111,11 +111,6 @@ def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:
         How many errors were counted, among how many points.
     delta : float
         The chance that the rate is larger.
-
-    Returns
-    -------
-    float
-        The bound; 1 if every point is an error.
 
     Examples
     --------
@@ -136,7 +131,7 @@ def _least_rate(errors: int, n: int, delta: float) -> float:
 def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
     """Return the one-sided Clopper-Pearson lower bound of a rate at confidence 1 - delta: eq. (6).
 
-    The largest rate with 1 - F(errors - 1; n, rate) <= delta, rounded down.
+    The largest rate with 1 - F(errors - 1; n, rate) <= delta, rounded down; 0 without an error.
 
     Parameters
     ----------
@@ -144,11 +139,6 @@ def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
         How many errors were counted, among how many points.
     delta : float
         The chance that the rate is smaller.
-
-    Returns
-    -------
-    float
-        The bound; 0 without an error.
 
     Examples
     --------
