@@ -13,10 +13,10 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.interface import Claim, Outcome, asked_of
-from pac_wrap.method.strategies.raising import fixed_level
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget
+from pac_wrap.tails.ladder import fixed_level
 from support.strategies import LARGEST, Floats, calibrate_quietly, decided, guarantee, refusal, scores
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]

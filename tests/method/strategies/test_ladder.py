@@ -6,8 +6,8 @@ import pytest
 from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
 
-from pac_wrap.method.strategies import raising as module
-from pac_wrap.method.strategies.raising import Ladder, failure, fixed_failure, fixed_level, local_level
+from pac_wrap.tails import ladder as module
+from pac_wrap.tails.ladder import Ladder, failure, fixed_failure, fixed_level, local_level
 from support.ladder import failures, fixed_failures, rungs, worst_failure
 from support.strategies import exact_budget
 

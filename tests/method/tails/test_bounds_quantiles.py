@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.method.strategies.raising import failure
 from pac_wrap.tails import bounds, lower_bound, upper_bound
 from pac_wrap.tails.bounds import beta_quantile
+from pac_wrap.tails.ladder import failure
 
 
 @pytest.mark.parametrize(
