@@ -70,11 +70,6 @@ class Points:
     lead: str = ""
     key: str = ""
 
-    @property
-    def value(self) -> tuple[str, ...]:
-        """What programs read."""
-        return self.items
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -161,7 +156,7 @@ class Account:
                 yield section.key, section.value
             for item in section.items:
                 if isinstance(item, (Points, Table)) and item.key:
-                    yield item.key, item.value
+                    yield item.key, item.items if isinstance(item, Points) else item.value
 
     def __getitem__(self, key: str) -> Any:
         return dict(self.values())[key]

@@ -228,9 +228,9 @@ def scores_by_group(
     anomaly_label: object,
 ) -> Drawn | None:
     """Return the scores of the worst groups out of three columns, if they are those of the certificate."""
-    if scores is None and labels is None and groups is None:
-        return None
     if scores is None or labels is None or groups is None:
+        if scores is labels is groups is None:
+            return None
         raise InputError("pass the scores, labels and groups that calibrated, all three or none")
     _, values, marks = as_labelled(scores, labels, anomaly_label)
     found = groups_beside(scores, values.size, groups)

@@ -241,17 +241,8 @@ def shade(ax: Axes, style: Style, rule: Rule) -> list[Artist]:
     region = rule.ambiguity_region
     if region is None:
         return []
-    low, high = np.clip(region, *ax.get_xlim())
-    return [
-        ax.axvspan(
-            float(low),
-            float(high),
-            facecolor=style.faint,
-            linewidth=0.0,
-            zorder=0.5,
-            label="abstains",
-        )
-    ]
+    low, high = (float(end) for end in np.clip(region, *ax.get_xlim()))
+    return [ax.axvspan(low, high, facecolor=style.faint, linewidth=0.0, zorder=0.5, label="abstains")]
 
 
 def _mark(ax: Axes, style: Style, edge: LeftRight, name: str, height: float) -> None:

@@ -160,12 +160,7 @@ def to_svg(figure: Figure, *, alt: str = "", prefix: str | None = None) -> str:
     text, replaced = re.subn(r"\s*<defs>\s*<style[^>]*>[^<]*</style>\s*</defs>", "", text, count=1)
     assert replaced
     prefix = f"pw-{sha256(text.encode()).hexdigest()[:10]}-" if prefix is None else prefix
-    text = re.sub(r"<[^<>]+>", lambda tag: _prefixed(tag.group(), prefix), text)
+    named = re.compile(r'\sid="|href="#|url\(#')
+    text = re.sub(r"<[^<>]+>", lambda tag: named.sub(rf"\g<0>{prefix}", tag[0]), text)
     label = f' role="img" aria-label="{escape(alt)}"' if alt else ""
     return text.replace("<svg", f'<svg style="stroke-linejoin:round;stroke-linecap:butt"{label}', 1)
-
-
-def _prefixed(tag: str, prefix: str) -> str:
-    tag = re.sub(r'(\sid=")', rf"\g<1>{prefix}", tag)
-    tag = re.sub(r'(href="#)', rf"\g<1>{prefix}", tag)
-    return re.sub(r"(url\(#)", rf"\g<1>{prefix}", tag)
