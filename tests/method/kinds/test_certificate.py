@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Certificate, CertificateError, Curve, Guarantee, calibrate
+from pac_wrap import Certificate, CertificateError, Curve, Guarantee, InputError, VerdictStream, calibrate
 from pac_wrap.base.codec import checksum
 from pac_wrap.base.floats import rounded_down
 
@@ -114,3 +114,23 @@ def test_hostile_names_stay_on_their_line() -> None:
     text = str(calibrate(NORMAL, {"\x1b[31m\nb": KINDS["a"]}))
     assert "\x1b" not in text
     assert "'\\x1b[31m\\nb'" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda one: one.precision(0.1), "depends on the mix of kinds"),
+        (lambda one: one.workload(0.1), "depends on the mix of kinds"),
+        (lambda one: one.radius(0.3), "bear different shifts"),
+    ],
+)
+def test_what_depends_on_the_mix_of_kinds_is_refused(
+    call: Callable[[Certificate], object], reason: str
+) -> None:
+    with pytest.raises(InputError, match=reason):
+        call(CERTIFICATE)
+
+
+def test_a_rule_of_kinds_decides_streams_as_any_other() -> None:
+    (found,) = VerdictStream(CERTIFICATE, [NORMAL])
+    np.testing.assert_array_equal(found, CERTIFICATE.rule.verdicts(NORMAL))

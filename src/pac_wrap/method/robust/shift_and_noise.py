@@ -437,6 +437,11 @@ class Robust:
         DensityRatio(ratio=2.0)
         """
         limit, one = check_rate("ceiling", ceiling), cast("Certificate", self)
+        if one.by_kind:
+            raise InputError(
+                "the kinds of a class have ceilings of their own, and bear different shifts; ask of a certificate"
+                " that was made without kinds"
+            )
         if one.fpr.certified is None and one.fnr.certified is None:
             raise InputError(
                 "nothing is certified, so there is nothing to keep; certificate.diagnosis says why"
