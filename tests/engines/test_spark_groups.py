@@ -15,8 +15,7 @@ from pac_wrap import GroupCertificate, calibrate_labelled
 from pac_wrap.engines import spark
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.engines.spark import GroupedFrame
-from pac_wrap.method.groups.calibrate import GroupRequest
-from pac_wrap.method.groups.part import Part
+from pac_wrap.method.groups.calibrate import GroupRequest, Part
 from pac_wrap.method.request import Request
 from pac_wrap.tables.table import open_table
 from support import sparksession

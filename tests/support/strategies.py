@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from math import comb, inf, nextafter
@@ -14,15 +15,18 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from pac_wrap.base.floats import from_order_key
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import OneGroup, Outcome, Strategy, asked_of, outcome_of
+from pac_wrap.method.strategies.interface import OneGroup, Outcome, Strategy, asked_of
 from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.method.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
 LARGEST = sys.float_info.max
@@ -163,5 +167,16 @@ every_rule = pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys()
 
 def decided(strategy: Strategy, asked: Guarantee, normal: Floats, anomalous: Floats) -> Outcome:
     """Return what a strategy makes of two classes in memory."""
-    ranks = OneGroup((normal, anomalous))
-    return outcome_of(asked, strategy.decide(asked_of(asked), ranks), ranks.n)
+    decision = strategy.decide(asked_of(asked), OneGroup((normal, anomalous)))
+    found, sizes = decision.found, (normal.size, anomalous.size)
+    fpr, fnr = (None if one is None else one.budget(n) for one, n in zip(found, sizes, strict=True))
+    alarm, clear = (None if one is None or one.rate != one.rate else from_order_key(one.key) for one in found)
+    certified = None
+    if decision.certified:
+        low, high = (None if one is None or one.ceiling != one.ceiling else one.ceiling for one in found)
+        deltas = [
+            own.delta if one is None else one.level for one, own in zip(found, asked_of(asked), strict=True)
+        ]
+        certified = replace(asked, max_fpr=low, max_fnr=high, delta_fpr=deltas[0], delta_fnr=deltas[1])
+    rule = Rule(from_order_key(decision.low), from_order_key(decision.high))
+    return Outcome(fpr, fnr, Thresholds(alarm, clear), certified, rule, decision.separable)

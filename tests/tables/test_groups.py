@@ -102,7 +102,7 @@ def test_groups_come_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     frame = drawn(9000)
     path = written(frame, tmp_path, "parquet")
     whole = from_table(path, "number", pool=True)
-    monkeypatch.setattr("pac_wrap.method.groups.part.BLOCK", 100)
+    monkeypatch.setattr("pac_wrap.method.groups.calibrate.BLOCK", 100)
 
     def small(batches: Any, rows: int) -> Any:
         for columns in batches:

@@ -33,9 +33,8 @@ from pac_wrap.engines.frames import (
 )
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.groups.block import Block
+from pac_wrap.method.groups.calibrate import Block, Part
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
-from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.values import NO_SCORES, Lookup, coded, merged
 from pac_wrap.method.kinds.calibrate import coded_kinds, population_codes, populations_of
 from pac_wrap.method.promise import Population

@@ -36,8 +36,8 @@ from pac_wrap.engines.frames import (
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.consistency import MOST_KINDS
+from pac_wrap.method.groups.calibrate import Part, whole_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import (
     MOST_GROUPS,
     NO_SCORES,

@@ -14,8 +14,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.groups.certificate import GroupCertificate, Row, undecided
-from pac_wrap.method.groups.gaps import Gap
-from pac_wrap.method.groups.measure import GroupMeasured
+from pac_wrap.method.groups.measure import Gap, GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, groups_beside, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS

@@ -26,8 +26,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certify import C, Wanted, certify
 from pac_wrap.method.curves.curve import Curve, CurveRequest
-from pac_wrap.method.groups.block import Block
-from pac_wrap.method.groups.part import Part, whole_groups
+from pac_wrap.method.groups.calibrate import Block, Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_of, too_many
 from pac_wrap.method.kinds.calibrate import populations_of
 from pac_wrap.method.promise import Guarantee, Population

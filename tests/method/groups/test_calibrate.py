@@ -341,7 +341,7 @@ def test_a_group_that_is_upside_down_is_named() -> None:
 
 
 def test_areas_are_those_of_each_group() -> None:
-    from pac_wrap.method.groups.block import Block
+    from pac_wrap.method.groups.calibrate import Block
     from pac_wrap.ranks.auc import auc
 
     rng = np.random.default_rng(1)

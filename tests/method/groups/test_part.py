@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.method.groups import part as module
-from pac_wrap.method.groups.block import Block, calibrated
-from pac_wrap.method.groups.part import Part, whole_groups
+from pac_wrap.method.groups import calibrate as module
+from pac_wrap.method.groups.calibrate import Block, Part, calibrated, whole_groups
 from pac_wrap.method.request import Request, as_strategy
 
 

@@ -1,10 +1,11 @@
-"""Labelled scores with their groups in, a certificate for each group out."""
+"""Labelled scores with their groups in, a certificate for each group out: all are calibrated together."""
 
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from math import log
+from itertools import pairwise
+from math import inf, log
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -18,21 +19,323 @@ from pac_wrap.base.arguments import (
     frames_inside,
     type_of,
 )
-from pac_wrap.base.floats import ScoreType, from_order_keys
+from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certify import CHANGES, answered, signed
-from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted, shares_of
 from pac_wrap.method.groups.file import with_shares
-from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
 from pac_wrap.method.request import Request
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.source import CLASSES, Source
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.ranks.memory import RankedInMemory
+from pac_wrap.method.strategies.interface import (
+    MINUS,
+    NO_COUNT,
+    OneGroup,
+    asked_of,
+    ends_of,
+    stacked,
+)
+from pac_wrap.ranks.kernels import hashes
+from pac_wrap.ranks.memory import Rank, RankedInMemory
+
+_RADIX = 1 << 16
+# from so many rows per group on, each group is sorted by itself
+_APART = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Keys of scores, in order within each of several segments that follow each other."""
+
+    keys: Bits
+    starts: Counts
+    sizes: Counts
+
+    def at(self, ranks: Counts) -> Bits:
+        """Return the key at a rank of each segment, from 0; the first one where a segment is empty."""
+        if not self.keys.size:
+            return np.full(ranks.size, MINUS, dtype=np.uint64)
+        places = np.minimum(self.starts + np.clip(ranks, 0, None), self.keys.size - 1)
+        found: Bits = self.keys[places]
+        return found
+
+    def below(self, keys: Bits) -> Counts:
+        """Return how many keys of each segment are less than one that it is given."""
+        low, high = self.starts.copy(), self.starts + self.sizes
+        if not self.keys.size:
+            return low
+        for _ in range(int(self.sizes.max()).bit_length()):
+            middle = (low + high) >> 1
+            less = (low < high) & (self.keys[np.minimum(middle, self.keys.size - 1)] < keys)
+            low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
+        return low - self.starts
+
+
+class Block:
+    """The labelled scores of whole groups, sorted by group and then by score.
+
+    `keys` are their order keys, `marks` true for anomalies, `starts` where each group begins, and the end.
+
+    >>> block = Block.of(np.array([0.2, 0.1, 0.9]), np.array([False, False, True]), np.array([1, 0, 1]), 2)
+    >>> block.starts.tolist(), from_order_keys(block.keys).tolist()
+    ([0, 1, 3], [0.1, 0.2, 0.9])
+    """
+
+    def __init__(self, keys: Bits, marks: NDArray[np.bool_], starts: Counts) -> None:
+        self.keys, self.marks, self.starts = keys, marks, starts
+        before = np.concatenate([[0], np.cumsum(marks)])
+        anomalous = np.diff(before[starts])
+        sizes = np.diff(starts)
+        self.n = np.stack([sizes - anomalous, anomalous])
+        ends = np.cumsum(self.n, axis=1)
+        divided = keys[np.flatnonzero(~marks)], keys[np.flatnonzero(marks)]
+        self.classes = [
+            Segments(divided[label], ends[label] - self.n[label], self.n[label]) for label in (0, 1)
+        ]
+        self.together = Segments(keys, starts[:-1], sizes)
+
+    @classmethod
+    def of(cls, scores: Scores, marks: NDArray[np.bool_], codes: Counts, groups: int) -> "Block":
+        """Return the block of scores in any order, each with the number of its group."""
+        keys = order_keys(scores)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=groups))])
+        if keys.size < _APART * groups:
+            order = _by_group(codes, groups, np.argsort(keys))
+            return cls(keys[order], marks[order], starts)
+        # group by group, which stays in the processor's cache
+        order = _by_group(codes, groups)
+        keys, marks = keys[order], marks[order]
+        for start, end in pairwise(starts.tolist()):
+            own = np.argsort(keys[start:end])
+            keys[start:end], marks[start:end] = keys[start:end][own], marks[start:end][own]
+        return cls(keys, marks, starts)
+
+    def at(self, p: int, k: Counts) -> Bits:
+        """Return the key of the k-th smallest score of a class, for each group."""
+        return self.classes[p].at(k - 1)
+
+    def below(self, p: int, key: Bits) -> Counts:
+        """Return how many scores of a class have a lesser key, for each group."""
+        return self.classes[p].below(key)
+
+    def between(self, p: int, q: int, low: Bits, high: Bits, share: float) -> Bits:
+        """Return the ceil(share m)-th smallest, or the first, of the m keys of both from low to high."""
+        below, beyond = self.together.below(low), self.together.below(high + np.uint64(1))
+        rank = np.maximum(1, np.ceil(share * (beyond - below)).astype(np.int64))
+        return self.together.at(below + rank - 1)
+
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Do nothing: all scores are in order."""
+
+    def group(self, place: int) -> OneGroup:
+        """Return the ranks of one group."""
+        return OneGroup(
+            [
+                RankedInMemory(from_order_keys(keys[start : start + size]), name, 1)
+                for keys, start, size, name in (
+                    (one.keys, int(one.starts[place]), int(one.sizes[place]), name)
+                    for one, name in zip(self.classes, ("normal", "anomalous"), strict=True)
+                )
+            ]
+        )
+
+    @property
+    def scores(self) -> Scores:
+        """The scores themselves."""
+        return from_order_keys(self.keys)
+
+    @property
+    def digests(self) -> Bits:
+        """The sum of the hashes of each class, for each group."""
+        sums = np.zeros((2, self.starts.size - 1), dtype=np.uint64)
+        for label, segments in enumerate(self.classes):
+            there = np.flatnonzero(segments.sizes)
+            if there.size:
+                mixed = hashes(from_order_keys(segments.keys))
+                sums[label, there] = np.add.reduceat(mixed, segments.starts[there])
+        return sums
+
+    def errors(self, rule: Numbers) -> Counts:
+        """Return how many normal points the rules declare anomalies, and how many anomalous ones normal."""
+        low, high = order_keys(rule[0]), order_keys(rule[1])
+        alarms = self.n[0] - self.classes[0].below(high)
+        # never is never, also for a score of inf
+        alarms = np.where(rule[1] == inf, 0, alarms)
+        return np.stack([alarms, np.where(rule[0] == inf, self.n[1], self.classes[1].below(low))])
+
+    def areas(self) -> Numbers:
+        """Return how likely an anomaly outscores a normal point of its group; NaN if a class is missing."""
+        normal = np.concatenate([[0], np.cumsum(~self.marks)])
+        first = np.empty(self.keys.size, dtype=bool)
+        first[:1] = True
+        np.not_equal(self.keys[1:], self.keys[:-1], out=first[1:])
+        first[self.starts[:-1][self.starts[:-1] < self.keys.size]] = True
+        runs = np.flatnonzero(first)
+        lengths = np.diff(np.append(runs, self.keys.size))
+        middle = np.repeat(normal[runs] + normal[runs + lengths], lengths) * 0.5
+        won = np.concatenate([[0.0], np.cumsum(np.where(self.marks, middle, 0.0))])
+        total = won[self.starts[1:]] - won[self.starts[:-1]] - normal[self.starts[:-1]] * self.n[1]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(total / (self.n[0] * self.n[1]))
+
+
+def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+    """Return the order of rows by group, and within it the order given, else that of the rows."""
+    # 16 bits at a time, NumPy sorts in linear time
+    for shift in range(0, max(1, (groups - 1).bit_length()), 16):
+        own = codes if order is None else codes[order]
+        step = np.argsort(((own >> shift) & (_RADIX - 1)).astype(np.uint16), kind="stable")
+        order = step if order is None else order[step]
+    assert order is not None
+    return order
+
+
+def calibrated(request: "Request", block: Block, score_type: ScoreType) -> Columns:
+    """Return what `calibrate` gives for each group of a block, as columns."""
+    asked, overlap = asked_of(request.guarantee), request.overlap
+    if overlap.on_arrays:
+        made = overlap.decide(asked, block)
+    else:
+        made = stacked([overlap.decide(asked, block.group(place)) for place in range(block.n.shape[1])])
+    groups = block.n.shape[1]
+
+    def column(numbers: Iterable[Any], kind: Any = np.float64) -> Any:
+        return np.stack([np.broadcast_to(np.asarray(one, dtype=kind), groups) for one in numbers])
+
+    rate = column(np.nan if one is None else one.rate for one in made.found)
+    without, certified = np.isnan(rate), np.broadcast_to(made.certified, groups)
+    keys = column((MINUS if one is None else one.key for one in made.found), np.uint64)
+    crossing = np.full((2, groups), NO_COUNT)
+    if made.alarm is not None and made.clear is not None:
+        counts = made.beyond(asked, block)
+        crossing = np.where(without.any(axis=0), NO_COUNT, np.stack([counts[0], counts[1]]))
+    rule = np.stack(ends_of(made.low, made.high, score_type))
+    ceilings = column(np.nan if one is None else one.ceiling for one in made.found)
+    deltas = column(
+        own.delta if one is None else one.level for one, own in zip(made.found, asked, strict=True)
+    )
+    return Columns(
+        n=block.n,
+        digest=block.digests,
+        crossing=crossing,
+        errors=block.errors(rule),
+        rate=rate,
+        delta=column(np.nan if one is None else one.delta for one in made.found),
+        budget=column((NO_COUNT if one is None else one.errors for one in made.found), np.int64),
+        thresholds=np.where(without, np.nan, from_order_keys(keys)),
+        rule=rule,
+        ceilings=np.where(certified, ceilings, np.nan),
+        deltas=np.where(certified, deltas, np.nan),
+        separable=column([NO_COUNT if made.separable is None else made.separable], np.int64)[0],
+    )
+
+
+# rows that are calibrated together, at least
+BLOCK: Final = 1 << 21
+Marks = NDArray[np.bool_]
+# the numbers of the groups, the scores, and which of them are anomalous
+Rows = tuple[NDArray[Any], Scores, Marks]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is known of some groups: their numbers, what is certified, and the area under the curve of each.
+
+    >>> block = Block.of(np.arange(4.0), np.array([False, False, True, True]), np.array([0, 0, 0, 1]), 2)
+    >>> part = Part.of(Request(), np.array([7, 3]), block, "float64")
+    >>> both = Part.from_flat(part.flat())
+    >>> both.places.tolist(), both.columns.n.tolist(), both.areas.tolist()
+    ([3, 7], [[0, 2], [1, 1]], [nan, 1.0])
+    """
+
+    places: Counts
+    columns: Columns
+    areas: Numbers
+
+    @classmethod
+    def of(cls, request: Request, places: NDArray[Any], block: Block, score_type: ScoreType) -> "Part":
+        """Return what the groups of a block get, which have these numbers."""
+        return cls(places.astype(np.int64), calibrated(request, block, score_type), block.areas())
+
+    @classmethod
+    def joined(cls, parts: Sequence["Part"]) -> "Part":
+        """Return several parts as one, the groups in the order of their numbers."""
+        places = np.concatenate([part.places for part in parts])
+        order = np.argsort(places)
+        columns = permuted(joined(part.columns for part in parts), order)
+        return cls(places[order], columns, np.concatenate([part.areas for part in parts])[order])
+
+    def flat(self) -> dict[str, NDArray[Any]]:
+        """Return the same as columns of 64-bit integers and doubles, one row for each group."""
+        columns: dict[str, NDArray[Any]] = {"place": self.places, "area": self.areas}
+        for field in fields(Columns):
+            for row, values in enumerate(np.atleast_2d(getattr(self.columns, field.name))):
+                kept = values.view(np.int64) if values.dtype.kind == "u" else values
+                columns[f"{field.name}_{row}"] = kept
+        return columns
+
+    @staticmethod
+    def flat_types() -> dict[str, bool]:
+        """Return the names of the columns of `flat`, and whether each holds whole numbers."""
+        types = {"place": True, "area": False}
+        for field in fields(Columns):
+            for row in range(1 if field.name == "separable" else 2):
+                types[f"{field.name}_{row}"] = field.type != Numbers
+        return types
+
+    @classmethod
+    def from_flat(cls, flat: dict[str, NDArray[Any]]) -> "Part":
+        """Return what `flat` gave, of one part or of several one after the other, in order."""
+        made: dict[str, Any] = {}
+        for field in fields(Columns):
+            rows = [flat[name] for name in (f"{field.name}_0", f"{field.name}_1") if name in flat]
+            made[field.name] = rows[0] if len(rows) == 1 else np.stack(rows)
+        made["digest"] = made["digest"].view(np.uint64)
+        return cls.joined([cls(flat["place"], Columns(**made), flat["area"])])
+
+
+def whole_groups(batches: Iterable[Rows]) -> Iterator[tuple[NDArray[Any], Block]]:
+    """Yield the numbers of some groups and their scores, from rows in the order of the groups.
+
+    Memory is bounded by `BLOCK` rows or the largest group, and a batch.
+
+    >>> marks = np.array([False, True])
+    >>> first = np.array([2, 2]), np.array([0.1, 0.2]), marks
+    >>> batches = [first, (np.array([2, 5]), np.array([0.3, 0.0]), marks)]
+    >>> [(places.tolist(), block.starts.tolist()) for places, block in whole_groups(batches)]
+    [([2, 5], [0, 3, 4])]
+    """
+    held: list[Rows] = []
+    rows = 0
+    for batch in batches:
+        if not batch[0].size:
+            continue
+        held.append(batch)
+        rows += batch[0].size
+        if rows >= BLOCK and held[0][0][0] != batch[0][-1]:
+            whole = _together(held)
+            end = int(np.searchsorted(whole[0], whole[0][-1]))
+            yield _block(whole[0][:end], whole[1][:end], whole[2][:end])
+            held = [(whole[0][end:].copy(), whole[1][end:].copy(), whole[2][end:].copy())]
+            rows -= end
+    if held:
+        yield _block(*_together(held))
+
+
+def _together(held: list[Rows]) -> Rows:
+    places, scores, marks = (np.concatenate(column) for column in zip(*held, strict=True))
+    return places, scores, marks
+
+
+def _block(places: NDArray[Any], scores: Scores, marks: Marks) -> tuple[NDArray[Any], Block]:
+    first = np.concatenate([[True], places[1:] != places[:-1]])
+    found = places[first]
+    return found, Block.of(scores, marks, np.cumsum(first) - 1, found.size)
+
 
 # up to there the binomial bound holds for points of several groups: eq. (56)
 _MOST_DELTA: Final = 0.25

@@ -38,8 +38,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, NOUN, Head, problems, read, with_shares, written
-from pac_wrap.method.groups.gaps import Gaps, gaps_of
-from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
+from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.promise import Guarantee, refuse_room
 from pac_wrap.method.request import Request

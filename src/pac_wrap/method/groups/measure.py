@@ -1,19 +1,24 @@
-"""How the rules of groups do on labelled points that were not used to calibrate."""
+"""How groups do: on points that were not used to calibrate, and how far their rates can be apart."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import isnan, nan
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.base.arguments import check_rate
+from pac_wrap.base.floats import confidence_left, rounded_down, rounded_up, shared_together
 from pac_wrap.errors import InputError
-from pac_wrap.method.groups.columns import Columns, Counts
+from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, budgets_of
 from pac_wrap.method.groups.values import Codes, Group, Lookup, shown
 from pac_wrap.method.metrics import Metrics, all_exceeded, metrics_of
 from pac_wrap.method.robust.shift_and_noise import LabelNoise
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.tails.bounds import beta_quantile
 
 # groups that are written out before the rest is only counted
 _LISTED: Final = 20
@@ -100,3 +105,157 @@ def measured(
     over = all_exceeded(errors, sizes.T.ravel(), ceilings.ravel())
     sides = (divmod(place, len(groups)) for place in over)
     return GroupMeasured(groups, counts, tuple((groups[at], ("FPR", "FNR")[label]) for label, at in sides))
+
+
+if TYPE_CHECKING:
+    from pac_wrap.method.request import Request
+
+# quantiles are good to about 1e-10; bounds are moved outwards by more
+_OUTWARDS = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The bound of the difference between one error rate of any two groups, each with its own rule: eq. (58).
+
+    Attributes
+    ----------
+    rate : str
+        FPR or FNR.
+    bound : float or None
+        No two groups are farther apart; None where fewer than two groups have a budget.
+    delta : float
+        The chance that some two groups are.
+    farthest : tuple
+        The two groups that may be that far apart, that with the larger rate first.
+    groups : tuple
+        The groups that are compared, the highest bound first: those with labels enough, by their numbers.
+    low, high : tuple of float
+        The bounds of the rate of each.
+    left_out : int
+        How many groups have too few labels for a rule of their own; those that follow a pool are among them.
+    """
+
+    rate: str
+    bound: float | None
+    delta: float
+    farthest: tuple[Group, ...]
+    groups: tuple[Group, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    left_out: int
+
+    def __str__(self) -> str:
+        left = f"; {self.left_out:,} left out" if self.left_out else ""
+        if self.bound is None:
+            return f"{self.rate}: there are no two groups with enough labels to compare{left}"
+        confidence = rounded_down(confidence_left(self.delta))
+        first, second = map(shown, self.farthest)
+        return (
+            f"{self.rate}: certified fair within {rounded_up(self.bound)} for {len(self.groups):,} groups"
+            f" (confidence {confidence}); {first} and {second} may be that far apart{left}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """How far any two groups can be apart in their false positive and in their false negative rates.
+
+    Attributes
+    ----------
+    fpr, fnr : Gap or None
+        None where nothing is promised.
+    """
+
+    fpr: Gap | None
+    fnr: Gap | None
+
+    def __str__(self) -> str:
+        return "\n".join(str(gap) for gap in (self.fpr, self.fnr) if gap is not None)
+
+
+def gaps_of(
+    columns: Columns, groups: Sequence[Group], request: "Request", pooled: NDArray[np.bool_], delta: float
+) -> Gaps:
+    """Return the gaps; `request` is that of each group, and `pooled` groups follow another rule than theirs.
+
+    Which groups are compared depends on the numbers of labels alone, never on a score: eq. (115).
+    """
+    delta = check_rate("delta", delta)
+    promises = request.guarantee.fpr, request.guarantee.fnr
+    budgets = [budgets_of(promise, columns.n[label]) for label, promise in enumerate(promises)]
+    enough = np.stack(
+        [(one != NO_COUNT) | (promise is None) for one, promise in zip(budgets, promises, strict=True)]
+    )
+    # a single threshold takes labels of both classes; one of two, or one that decides alone, those of its own
+    if not isinstance(request.overlap, Abstain):
+        enough = np.broadcast_to(enough.all(axis=0), enough.shape)
+    sides: list[Gap | None] = []
+    for label, rate in enumerate(("FPR", "FNR")):
+        if promises[label] is None:
+            sides.append(None)
+            continue
+        compared = np.flatnonzero(enough[label] & ~pooled)
+        n, errors = columns.n[label, compared], columns.errors[label, compared]
+        share = shared_together(delta, compared.size)
+        if isinstance(request.overlap, Abstain | Hold) and rate in request.overlap.keeps:
+            low, high = bounds(n, errors, budgets[label][compared], share)
+        elif isinstance(request.overlap, Hold) and request.overlap.always:
+            low, high = counted_bounds(n, errors, share / 2.0)
+        else:
+            low, high = counted_bounds(n, errors, share / (2.0 * np.maximum(1, n)))
+        order = np.argsort(-high, kind="stable")
+        low, high, names = low[order], high[order], [groups[place] for place in compared[order].tolist()]
+        bound, farthest = _widest(low, high)
+        sides.append(
+            Gap(
+                rate,
+                bound,
+                delta,
+                tuple(names[place] for place in farthest),
+                tuple(names),
+                tuple(low.tolist()),
+                tuple(high.tolist()),
+                int(columns.size - compared.size),
+            )
+        )
+    return Gaps(*sides)
+
+
+def bounds(n: Counts, errors: Counts, budget: Counts, delta: float) -> tuple[Numbers, Numbers]:
+    """Return between which rates each group lies whose budget set the threshold, but for delta: eq. (57).
+
+    >>> low, high = bounds(np.array([100]), np.array([1]), np.array([1]), 0.05)
+    >>> low.round(6).tolist(), high.round(4).tolist()
+    ([0.000253], [0.0545])
+    """
+    low, _ = counted_bounds(n, errors, delta / (2.0 * np.maximum(1, budget)))
+    _, high = counted_bounds(n, budget, delta / 2.0)
+    return low, high
+
+
+def counted_bounds(n: Counts, errors: Counts, level: Numbers | float) -> tuple[Numbers, Numbers]:
+    """Return the lower and the upper bound of each rate, each but for a level: eq. (59), eq. (114).
+
+    >>> low, high = counted_bounds(np.array([1000]), np.array([70]), 0.0127)
+    >>> (high - low).round(4).tolist()
+    [0.0371]
+    """
+    low = np.where(
+        errors > 0, beta_quantile(np.maximum(errors, 1), n - errors + 1.0, level, above=False), 0.0
+    )
+    high = np.where(
+        errors < n, beta_quantile(errors + 1.0, np.maximum(n - errors, 1.0), level, above=True), 1.0
+    )
+    return low * (1.0 - _OUTWARDS), np.minimum(1.0, high * (1.0 + _OUTWARDS))
+
+
+def _widest(low: Numbers, high: Numbers) -> tuple[float | None, tuple[int, ...]]:
+    """Return the largest difference between the upper bound of one group and the lower one of another."""
+    if low.size < 2:
+        return None, ()
+    least = np.argsort(low, kind="stable")[:2].tolist()
+    most: NDArray[np.intp] = np.argsort(-high, kind="stable")[:2]
+    pairs = [(float(high[one] - low[two]), one, two) for one in most.tolist() for two in least if one != two]
+    bound, one, two = max(pairs)
+    return bound, (one, two)

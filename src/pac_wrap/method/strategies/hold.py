@@ -56,10 +56,10 @@ class Hold(Strategy):
     --------
     >>> from pac_wrap import calibrate
     >>> certificate = calibrate(range(1000), range(900, 1900), overlap=Hold("fnr"))
-    >>> certificate.certified.max_fnr, round(certificate.certified.max_fpr, 3)
+    >>> certificate.fnr.ceiling, round(certificate.fpr.ceiling, 3)
     (0.05, 0.076)
     >>> if_needed = Hold("fnr", always=False)
-    >>> print(calibrate(range(100), range(200, 300), overlap=if_needed).certified)
+    >>> print(*calibrate(range(100), range(200, 300), overlap=if_needed).promises, sep=", ")
     FPR <= 0.05 (confidence 0.95), FNR <= 0.05 (confidence 0.95)
     """
 

@@ -6,7 +6,7 @@ written once, for one group with Python's integers, and for many with arrays tha
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from math import inf
@@ -397,20 +397,6 @@ class Outcome:
     certified: Guarantee | None
     rule: Rule
     separable: bool | None = None
-
-
-def outcome_of(wanted: Guarantee, decision: Decision, n: Sequence[int]) -> Outcome:
-    """Return what a decision on two classes amounts to for a certificate."""
-    asked, found = asked_of(wanted), decision.found
-    fpr, fnr = (None if one is None else one.budget(size) for one, size in zip(found, n, strict=True))
-    alarm, clear = (None if one is None or one.rate != one.rate else from_order_key(one.key) for one in found)
-    certified = None
-    if decision.certified:
-        low, high = (None if one is None or one.ceiling != one.ceiling else one.ceiling for one in found)
-        deltas = [own.delta if one is None else one.level for one, own in zip(found, asked, strict=True)]
-        certified = replace(wanted, max_fpr=low, max_fnr=high, delta_fpr=deltas[0], delta_fnr=deltas[1])
-    rule = Rule(from_order_key(decision.low), from_order_key(decision.high))
-    return Outcome(fpr, fnr, Thresholds(alarm, clear), certified, rule, decision.separable)
 
 
 @dataclass(frozen=True, slots=True)

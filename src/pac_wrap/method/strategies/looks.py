@@ -56,7 +56,7 @@ class Looks(Strategy):
     --------
     >>> from pac_wrap import calibrate
     >>> certificate = calibrate(range(200), range(300, 500), overlap=Looks(every=20, up_to=2000))
-    >>> certificate.normal.budget.delta, certificate.normal.budget.errors
+    >>> certificate.fpr.budget.delta, certificate.fpr.budget.errors
     (0.0074044621, 2)
     """
 
@@ -102,34 +102,11 @@ class Looks(Strategy):
         return len(self.looks)
 
     def local(self, promise: Promise) -> float:
-        """Return the local delta of a promise: eq. (41).
-
-        Parameters
-        ----------
-        promise : Promise
-            The promise.
-
-        Returns
-        -------
-        float
-            The delta of the budget at each look.
-        """
+        """Return the local delta of a promise: eq. (41)."""
         return local_delta(promise.at_calibration, promise.delta, self.every, self.up_to)
 
     def budget(self, promise: Promise, n: int) -> Budget:
-        """Return the errors that n points may show: those of the last look among them, eqs. (38) and (43).
-
-        Parameters
-        ----------
-        promise : Promise
-            The promise.
-        n : int
-            How many labelled points of the class there are.
-
-        Returns
-        -------
-        Budget
-        """
+        """Return the errors that n points may show: those of the last look among them, eqs. (38) and (43)."""
         look = min(n, self.up_to) // self.every * self.every
         local = self.local(promise)
         rate = promise.at_calibration

@@ -62,7 +62,7 @@ class Raise(Strategy):
     --------
     >>> from pac_wrap import calibrate
     >>> certificate = calibrate(range(1000), range(900, 1900), overlap=Raise())
-    >>> round(certificate.certified.max_fpr, 4), round(certificate.certified.max_fnr, 4)
+    >>> round(certificate.fpr.ceiling, 4), round(certificate.fnr.ceiling, 4)
     (0.0636, 0.0636)
     """
 
