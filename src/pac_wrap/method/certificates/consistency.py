@@ -4,18 +4,40 @@ A file whose checksum fits may still have been made by anybody. What contradicts
 """
 
 import re
-from collections.abc import Iterator
-from math import nan
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf, nan
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from pac_wrap.base.floats import order_key
+import numpy as np
+
+from pac_wrap.base.floats import ScoreType, order_key, order_keys, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.method.clause import Clause
 from pac_wrap.method.promise import LABELS, check_kind
 from pac_wrap.method.robust.weights import Weighting
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, OF_SERIES, OF_SUBJECTS, assumed
-from pac_wrap.method.strategies.interface import Asked, Found, count_of
-from pac_wrap.method.strategies.replay import NOTHING, Told, contradictions
+from pac_wrap.method.strategies.interface import (
+    MINUS,
+    NO_COUNT,
+    PLUS,
+    REACHED,
+    Asked,
+    Count,
+    Decision,
+    Found,
+    Key,
+    Number,
+    Strategy,
+    are_separated,
+    choose,
+    count_of,
+    ends_of,
+    least,
+    stacked,
+)
+from pac_wrap.method.thresholds import LARGEST
+from pac_wrap.ranks.memory import Rank
+from pac_wrap.tails.bounds import find_budget
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificates.certificate import Certificate
@@ -25,6 +47,171 @@ _NO_SCORES: Final = "0" * 16
 _VERSION: Final = r"[0-9]{1,4}([.][0-9]{1,4}){0,3}((a|b|rc)[0-9]{1,4})?([.](post|dev)[0-9]{1,8}){0,2}"
 # of each class; a certificate stays short enough to be read
 MOST_KINDS: Final = 40
+# so many scores of a class are more than any engine counts; the exact tail stays quick up to there
+MOST_SCORES: Final = 10**12
+NOTHING: Final = Found(np.nan, np.nan, NO_COUNT, MINUS, np.nan, np.nan)
+
+
+class Told(NamedTuple):
+    """What is told of populations, in one group or in many: points, what became of promises, and the rule.
+
+    `edges` are the thresholds as numbers. NaN stands for one that is missing, and -1 for a missing count.
+    """
+
+    n: Any
+    found: Sequence[Found]
+    edges: Any
+    beyond: Any
+    rule: tuple[Number, Number]
+    certified: Any
+    separable: Count
+    score_type: ScoreType
+
+    def at(self, place: int) -> "Told":
+        """Return what is told of one group of many."""
+
+        def one(column: Any) -> Any:
+            return column[place].item()
+
+        n, edges, beyond, rule = ([*map(one, some)] for some in (self.n, self.edges, self.beyond, self.rule))
+        found = [Found(*map(one, own)) for own in self.found]
+        certified, separable = one(self.certified), one(self.separable)
+        return Told(n, found, edges, beyond, (rule[0], rule[1]), certified, separable, self.score_type)
+
+
+class _Recorded:
+    """Ranks that answer with what is told; what is not is known only by order."""
+
+    def __init__(self, asked: Sequence[Asked], told: Told, strategy: Strategy) -> None:
+        self.n, self._asked, self._told, self._strategy = told.n, asked, told, strategy
+
+    def at(self, p: int, k: Count) -> Key:
+        """Return the key behind the threshold at its own rank, and else one that is surely less or more."""
+        one, own, n = self._asked[p], self._told.found[p], self.n[p]
+        rank, key = (n - own.errors, own.key - 1) if one.normal else (own.errors + 1, own.key)
+        known = k == rank
+        if self._strategy.counts(one):  # errors that were counted have a threshold of their own
+            count = self._told.beyond[p]
+            known = known | (k == (n - count if one.normal else count + 1))
+        # where nothing is certified, all points lie on the wrong side
+        few = own.errors < 0
+        greater = (k > rank) | few if one.normal else (k > rank) & (few ^ True)
+        beyond = choose(greater, np.uint64(PLUS), np.uint64(MINUS))
+        return choose(known, key, beyond if isinstance(beyond, np.ndarray) else int(beyond))
+
+    def below(self, p: int, key: Key) -> Count:
+        """Return how many scores lie below the threshold that errors were counted at."""
+        n, errors, beyond = self.n[p], self._told.found[p].errors, self._told.beyond[p]
+        # where nothing is certified all points are errors
+        count = choose(beyond == NO_COUNT, choose(errors == NO_COUNT, n, errors), beyond)
+        return n - count if self._asked[p].normal else count
+
+    def between(self, p: int, q: int, low: Key, high: Key, share: float) -> Key:
+        """Return the key of the threshold that is told: which of the scores it is, only they know."""
+        tau = rounded(self._told.rule[1], self._told.score_type)
+        return least(order_keys(tau) if tau.ndim else order_key(float(tau)), REACHED)
+
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Do nothing: all is told."""
+
+
+def contradictions(asked: Sequence[Asked], strategy: Strategy, told: Told) -> Iterator[tuple[Any, str]]:
+    """Yield in which groups something is wrong, and what; the quick checks first, on which others rely."""
+    nobody: Any = True
+    for one, n, own, edge, beyond in zip(asked, told.n, told.found, told.edges, told.beyond, strict=True):
+        yield (n < 0) | (n > MOST_SCORES), f"there cannot be so many {one.of}"
+        yield (beyond > n) | (beyond < NO_COUNT), f"there cannot be so many {one.of} beyond a threshold"
+        yield (edge != edge) ^ (own.rate != own.rate), f"{one.of} have a threshold and a budget, or neither"
+        yield one.normal & (edge == -inf), "alarm_from must lie above some score, so it cannot be -inf"
+        with np.errstate(over="ignore"):
+            behind = np.nextafter(edge, -inf) if one.normal else np.asarray(edge)
+        number = np.where(abs(behind) < LARGEST, behind, 0.0)
+        untyped = rounded(number, told.score_type) != number
+        yield untyped, f"the score behind a threshold of {one.of} is not a {told.score_type}"
+        nobody = nobody & (n == 0)
+    yield nobody, "there is no score in either class"
+    promised = {one.of.label for one in asked if one.promise is not None}
+    if strategy.single and not strategy.one_sided and len(promised) < 2:
+        yield True, f"{strategy.word} needs two ceilings, and one is asked for"
+        return
+    if strategy.on_arrays or not isinstance(told.n[0], np.ndarray):
+        made = strategy.decide(asked, _Recorded(asked, told, strategy))
+    else:
+        groups = [told.at(place) for place in range(told.n[0].size)]
+        made = stacked([strategy.decide(asked, _Recorded(asked, one, strategy)) for one in groups])
+    yield from _differences(asked, strategy, told, made)
+    yield from _miscounts(asked, told, made)
+
+
+def _differences(
+    asked: Sequence[Asked], strategy: Strategy, told: Told, made: Decision
+) -> Iterator[tuple[Any, str]]:
+    """Yield where something else is decided than is told."""
+    uncertified = "what is certified does not follow from what was asked"
+    asked_for: Any = True
+    for p, one in enumerate(asked):
+        own, again = told.found[p], made.found[p] or NOTHING
+        there = own.rate == own.rate
+        right = _same(own.rate, again.rate, strategy.digits) & (own.errors == again.errors)
+        right = right & _same(own.delta, again.delta, strategy.digits if strategy.given else 0.0)
+        yield right ^ True, f"the budget of {one.of} does not follow from what was asked and counted"
+        if not isinstance(there, np.ndarray) and there and own.rate != again.rate:
+            # its own rate, in which the last digits may differ, must carry its errors as well
+            exact = count_of(find_budget(told.n[p], own.rate, own.delta).errors)
+            yield own.errors != exact, f"the budget of {one.of} is {exact}, not {own.errors}"
+        yield there & (own.key != again.key), f"the threshold of {one.of} is not that of its budget"
+        asked_for = asked_for & (one.promise is None or own.ceiling == one.promise.ceiling)
+        kept = _same(own.ceiling, again.ceiling, strategy.digits)
+        if one.promise is not None and not strategy.given:
+            kept = kept & ((again.ceiling == one.promise.ceiling) == (own.ceiling == one.promise.ceiling))
+        # without a ceiling no delta is told
+        kept = kept & ((own.ceiling != own.ceiling) | (own.level == again.level))
+        yield told.certified & (kept ^ True), uncertified
+        if strategy.given:
+            ceiling = np.nan if one.promise is None else one.promise.ceiling
+            right = _same(own.ceiling, own.rate, 0.0) & _same(own.ceiling, ceiling, 0.0)
+            yield right ^ True, "what is asked for must be what the curve promises at the threshold"
+        outside = own.key > made.high if one.normal else own.key < made.low
+        decides = there & (made.low == made.high) & made.certified
+        yield decides & outside, "the threshold does not lie between alarm_from and clear_below"
+    yield told.certified != made.certified, uncertified
+    compared = "absent" if made.separable is None else "true or false"
+    untold = told.separable == NO_COUNT
+    yield untold ^ (made.separable is None), f"separable must be {compared} with this strategy"
+    yield (
+        asked_for & (told.separable == 0) & told.certified,
+        "whether one threshold would keep what was asked does not follow from the rung",
+    )
+    low, high = ends_of(made.low, made.high, told.score_type)
+    wrong = (told.rule[0] != low) | (told.rule[1] != high)
+    yield wrong, "the rule does not follow from alarm_from and clear_below"
+
+
+def _miscounts(asked: Sequence[Asked], told: Told, made: Decision) -> Iterator[tuple[Any, str]]:
+    """Yield counts of points beyond the other class's threshold that no scores give: eq. (13)."""
+    edges = made.alarm is not None and made.clear is not None
+    counted: Any = edges
+    few: Any = False
+    for own in made.found:
+        if own is not None:
+            counted, few = counted & (own.rate == own.rate), few | (own.errors < 0)
+    for p, (one, own) in enumerate(zip(asked, made.found, strict=True)):
+        n, beyond = told.n[p], told.beyond[p]
+        wanted = counted & (one.promise is not None)
+        yield (beyond != NO_COUNT) ^ wanted, f"{one.of} beyond a threshold are counted where there are two"
+        if not edges or own is None:
+            continue
+        everything = made.clear == MINUS if one.normal else made.alarm == PLUS
+        yield everything & wanted & (beyond != n), f"all {one.of} lie beyond the other threshold"
+        if len(asked) == 2:
+            # above the largest double there is no threshold left, so normal scores up there cross nothing
+            free = few | (one.normal & (made.alarm == PLUS) & (made.clear == PLUS))
+            within = (beyond <= own.errors) ^ are_separated(made.alarm, made.clear)
+            yield wanted & within & (free ^ True), f"so many {one.of} beyond a threshold mean another regime"
+
+
+def _same(one: Number, other: Number, digits: float) -> Any:
+    return (one == other) | ((one != one) & (other != other)) | (abs(one - other) <= digits * abs(other))
 
 
 def inconsistencies(certificate: "Certificate") -> Iterator[str]:

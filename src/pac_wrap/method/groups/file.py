@@ -13,7 +13,7 @@ from pac_wrap.base.floats import ScoreType, is_flushed, order_keys
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.certificates.consistency import inconsistencies, version_problems
+from pac_wrap.method.certificates.consistency import Told, contradictions, inconsistencies, version_problems
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
@@ -21,7 +21,6 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.interface import Found, asked_of
-from pac_wrap.method.strategies.replay import Told, contradictions
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
