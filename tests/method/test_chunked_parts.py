@@ -119,7 +119,7 @@ def test_what_is_too_much_to_send_is_searched_for() -> None:
         assert calibrate_parts(run, Request(), run.sample(4)) == whole
     assert run.passes > 1
     bounds = ((0.0, 1.0),)
-    one, other = (passes.FirstPass(bounds)(np.full(200_000, 0.5), np.zeros(0)) for _ in range(2))
+    one, other = (passes.first_pass(bounds, np.full(200_000, 0.5), np.zeros(0)) for _ in range(2))
     assert one.at([Rank(0, 7)])[Rank(0, 7)].equal == (200_000, 0)
     assert (one + other).at([Rank(0, 7)]) == {}
     assert (one + other).survey.sizes == (400_000, 0)
