@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pac_wrap import Certificate, DependenceWarning, Guarantee, InputError, PACWrap, VacuousWarning
 from pac_wrap.detectors.training import as_subjects, calibrating, divide
-from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS
+from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS
 from pac_wrap.tails import min_samples
 
 BOTH = Guarantee()

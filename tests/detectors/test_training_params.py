@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pac_wrap import DependenceWarning, InputError, PACWrap
-from pac_wrap.method.sampling import OF_SUBJECTS
+from pac_wrap.method.promise import OF_SUBJECTS
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(4, 1, (200, 3))]

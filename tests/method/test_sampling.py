@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, calibrate
-from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Sampling
+from pac_wrap.method.promise import OF_DRAWS, OF_SERIES
+from pac_wrap.method.sampling import Sampling
 from pac_wrap.report.account import account_of, rendered
 from support.shell import CERTIFICATE, invoke, succeeded
 from support.strategies import refusal

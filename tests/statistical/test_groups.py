@@ -18,7 +18,7 @@ from pac_wrap import Abstain, GroupCertificate, Guarantee, Hold, InputError, cal
 from pac_wrap.base.floats import shared_together
 from pac_wrap.method.groups.columns import shares_of
 from pac_wrap.method.groups.measure import bounds, counted_bounds
-from pac_wrap.method.sampling import Assumption
+from pac_wrap.method.promise import Assumption
 from pac_wrap.report.groups import gap_words
 from pac_wrap.tails import error_budget
 from pac_wrap.tails.binomial import cdf

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import beta, binom
 
 from pac_wrap import Abstain, Algorithm1, Certificate, CertificateError, Hold, Raise, Regime
-from pac_wrap.method.sampling import OF_SERIES
+from pac_wrap.method.promise import OF_SERIES
 from support.kept import kept as kept_by
 from support.ladder import worst_failure
 from support.resealed import PATIENCE

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import Algorithm1, Certificate, CertificateError, PACWrapWarning, calibrate, recalibrate
-from pac_wrap.method.promise import LABELS
-from pac_wrap.method.sampling import OF_SERIES, Sampling
+from pac_wrap.method.promise import LABELS, OF_SERIES
+from pac_wrap.method.sampling import Sampling
 from support.strategies import RULES
 
 Content = dict[str, Any]

@@ -42,9 +42,8 @@ from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import OF_SUBJECTS, Guarantee, assumed
 from pac_wrap.method.request import Request
-from pac_wrap.method.sampling import OF_SUBJECTS, assumed
 
 
 def divided(X: Any, groups: GroupColumn | str | None) -> tuple[Any, Any]:

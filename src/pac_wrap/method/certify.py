@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.promise import Guarantee, Population
+from pac_wrap.method.promise import OF_DRAWS, Guarantee, Population, assumed
 from pac_wrap.method.request import Request, warned
 from pac_wrap.method.robust.weights import Draws
-from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.source import CLASSES, ChunkSource, Source
 from pac_wrap.ranks.auc import warn_if_selected, warn_if_upside_down
 from pac_wrap.ranks.memory import Rank, Ranked

@@ -1,8 +1,8 @@
-"""All that is asked for or certified at once: promises about error rates."""
+"""Promises about error rates: all that is asked for or certified at once, and what it assumes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
@@ -442,3 +442,92 @@ def _pair(
 def _any(given: Iterable[T | None]) -> tuple[T | None, ...] | None:
     found = tuple(given)
     return found if any(one is not None for one in found) else None
+
+
+class Assumption(Enum):
+    """Something a promise assumes; a certificate's file holds its number, `str` is the sentence."""
+
+    # a number that was given out never changes its meaning
+    INDEPENDENT = 1
+    HELD_OUT = 2
+    NO_SHIFT = 3
+    MIXING = 4
+    STATIONARY = 5
+    SUBJECTS = 6
+    ONE_SOURCE = 7
+    ROOM = 8
+    LABELS = 9
+    WEIGHTS = 10
+    POOLED = 11
+
+    def __str__(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES: Final = {
+    Assumption.INDEPENDENT: (
+        "calibration points and future points are independent of each other, and within each class draws"
+        " from one distribution"
+    ),
+    Assumption.HELD_OUT: "the detector was trained without the calibration points and stays the same",
+    Assumption.NO_SHIFT: "the distribution of each class does not shift",
+    Assumption.MIXING: (
+        "the points are windows of a time series and depend on each other: the promise is conditional on"
+        " mixing, that is, on windows so far apart being as good as independent draws"
+    ),
+    Assumption.STATIONARY: (
+        "within each class, the series is stationary: calibration and future windows have one distribution"
+    ),
+    Assumption.SUBJECTS: (
+        "several calibration points are of one subject and depend on each other: the promise is conditional"
+        " on points of one subject being as good as independent draws from the distribution of their class"
+    ),
+    Assumption.ONE_SOURCE: (
+        "calibration points are independent of each other, and within each class draws from one distribution"
+    ),
+    Assumption.ROOM: (
+        "future points of each class come from the distribution of its calibration points, or from one within"
+        " the room for shift that the class was given"
+    ),
+    Assumption.LABELS: (
+        "under each label no larger share of the calibration points is mislabelled, and of each class no"
+        " larger share is lost, than there is room for; new labels with which it is measured are assumed to"
+        " be no worse, though the share that is mislabelled changes with the prevalence"
+    ),
+    Assumption.WEIGHTS: (
+        "the weights are right: up to a factor they say how much more likely a point is in the future than at"
+        " calibration, and nowhere, not only in the sample, do they exceed their bound; a class"
+        " without weights does not shift"
+    ),
+    Assumption.POOLED: (
+        "calibration points are independent draws, each from the distribution of its class in its group; the"
+        " promise is about these groups as often as they stand among the calibration points"
+    ),
+}
+OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_POOL: Final = (Assumption.POOLED, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
+# what is said of the calibration points alone where future points have another distribution, and where only
+# the labels differ, which mix the distributions of both classes
+_APART: Final = {Assumption.INDEPENDENT: Assumption.ONE_SOURCE}
+_WITHOUT_ROOM: Final = (Assumption.NO_SHIFT, Assumption.STATIONARY)
+_MISLABELLED: Final = _APART | {Assumption.STATIONARY: Assumption.NO_SHIFT}
+
+
+def assumed(
+    usual: tuple[Assumption, ...], *, shift: bool = False, noise: bool = False, weights: bool = False
+) -> tuple[Assumption, ...]:
+    """Return what is assumed where there is room for shift or wrong labels, or points are weighted."""
+    found = usual
+    if shift or weights:
+        found = tuple(_APART.get(one, one) for one in usual if one not in _WITHOUT_ROOM)
+    elif noise:
+        found = tuple(_MISLABELLED.get(one, one) for one in usual)
+    more = ((Assumption.WEIGHTS, weights), (Assumption.ROOM, shift), (Assumption.LABELS, noise))
+    return found + tuple(one for one, there in more if there)
+
+
+def are_independent(assumptions: tuple[Assumption, ...]) -> bool:
+    """Return whether the points of the classes are independent: not of one series, nor of one subject."""
+    return not {Assumption.MIXING, Assumption.SUBJECTS} & set(assumptions)

@@ -15,9 +15,8 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.clause import clause_of
-from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room
+from pac_wrap.method.promise import OF_DRAWS, Guarantee, as_guarantee, assumed, refuse_room
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold

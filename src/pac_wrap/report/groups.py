@@ -16,10 +16,9 @@ from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.groups.certificate import GroupCertificate, Row, undecided
 from pac_wrap.method.groups.measure import Gap, GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, groups_beside, shown
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import Guarantee, are_independent
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.sampling import are_independent
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.report.account import (

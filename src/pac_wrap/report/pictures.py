@@ -18,6 +18,7 @@ from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.band import MOST_POINTS
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide, Rates, best
+from pac_wrap.method.promise import OF_DRAWS
 from pac_wrap.method.robust.shift_and_noise import (
     KL,
     SHIFTS,
@@ -27,7 +28,6 @@ from pac_wrap.method.robust.shift_and_noise import (
     TotalVariation,
 )
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.ranks.memory import kth_largest, kth_smallest
 from pac_wrap.report.numbers import (
     ceiling,

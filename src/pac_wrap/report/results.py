@@ -17,10 +17,9 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.kinds.classes import ClassCertificate
 from pac_wrap.method.metrics import Measured, Metrics
 from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed, stopping
-from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.promise import OF_DRAWS, Guarantee, Promise
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Counted
-from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only

@@ -11,8 +11,8 @@ from scipy.stats import binom
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, calibrate
 from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.promise import OF_SUBJECTS
 from pac_wrap.method.rule import Counted
-from pac_wrap.method.sampling import OF_SUBJECTS
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails.bounds import lower_bound, upper_bound
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, answers, weights

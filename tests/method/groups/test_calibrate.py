@@ -27,8 +27,8 @@ from pac_wrap import (
 )
 from pac_wrap.base.floats import rounded_up, shared_together
 from pac_wrap.method.groups.columns import Counts, are_kept, shares_of
+from pac_wrap.method.promise import OF_POOL
 from pac_wrap.method.request import Request
-from pac_wrap.method.sampling import OF_POOL
 from pac_wrap.tails import error_budget, min_samples
 from pac_wrap.tails.binomial import cdf
 from pac_wrap.tails.bounds import keeps_together, tails_at

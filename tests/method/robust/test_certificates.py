@@ -35,8 +35,8 @@ from pac_wrap import (
     recalibrate,
 )
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.method.promise import Promise
-from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, assumed
+from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, Assumption, Promise, assumed
+from pac_wrap.method.sampling import Sampling
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Figure, account_of, as_json, html

@@ -27,11 +27,21 @@ from pac_wrap.method.certificates.lineage import Lineage
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.clause import Clause, Written, asked_by, binding, confidence_of_kinds, points_of
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, tally
-from pac_wrap.method.promise import LABELS, Guarantee, Label, Population, Promise, check_kind
+from pac_wrap.method.promise import (
+    LABELS,
+    OF_DRAWS,
+    Assumption,
+    Guarantee,
+    Label,
+    Population,
+    Promise,
+    are_independent,
+    check_kind,
+)
 from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting, Weights
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling, are_independent
+from pac_wrap.method.sampling import Sampling
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.given import Given

@@ -13,9 +13,8 @@ import numpy as np
 from pac_wrap.base.floats import ScoreType, order_key, order_keys, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.method.clause import Clause
-from pac_wrap.method.promise import LABELS, check_kind
+from pac_wrap.method.promise import LABELS, OF_DRAWS, OF_POOL, OF_SERIES, OF_SUBJECTS, assumed, check_kind
 from pac_wrap.method.robust.weights import Weighting
-from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, OF_SERIES, OF_SUBJECTS, assumed
 from pac_wrap.method.strategies.interface import (
     MINUS,
     NO_COUNT,

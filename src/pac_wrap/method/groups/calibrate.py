@@ -27,8 +27,8 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted, shares_of
 from pac_wrap.method.groups.file import with_shares
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
+from pac_wrap.method.promise import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.request import Request
-from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.source import CLASSES, Source
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.interface import (

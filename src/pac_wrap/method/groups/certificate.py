@@ -40,10 +40,9 @@ from pac_wrap.method.groups.columns import Columns, Counts, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, NOUN, Head, problems, read, with_shares, written
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
-from pac_wrap.method.promise import Guarantee, refuse_room
+from pac_wrap.method.promise import Guarantee, are_independent, refuse_room
 from pac_wrap.method.request import Request
 from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.sampling import are_independent
 from pac_wrap.method.thresholds import LARGEST, Regime
 
 if TYPE_CHECKING:

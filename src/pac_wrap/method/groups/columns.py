@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from pac_wrap.base.floats import ScoreType, order_key, shared_together
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.clause import clause_of
-from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.promise import OF_DRAWS, Guarantee, Promise, assumed
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import NO_COUNT as NO_COUNT

@@ -17,8 +17,7 @@ from pac_wrap.method.certificates.consistency import Told, contradictions, incon
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, Assumption, assumed
+from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, Assumption, Guarantee, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.interface import Found, asked_of
 from pac_wrap.tails.bounds import Budget
