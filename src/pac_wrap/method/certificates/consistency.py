@@ -169,7 +169,10 @@ def _differences(
         if strategy.given:
             ceiling = np.nan if one.promise is None else one.promise.ceiling
             right = _same(own.ceiling, own.rate, 0.0) & _same(own.ceiling, ceiling, 0.0)
-            yield right ^ True, "what is asked for must be what the curve promises at the threshold"
+            yield (
+                told.certified & (right ^ True),
+                "what is asked for must be what the curve promises at the threshold",
+            )
         outside = own.key > made.high if one.normal else own.key < made.low
         decides = there & (made.low == made.high) & made.certified
         yield decides & outside, "the threshold does not lie between alarm_from and clear_below"
