@@ -38,13 +38,23 @@ every_rule = pytest.mark.parametrize(
 Chunk = tuple[Any, Any]
 
 
-@pytest.fixture
-def readers(monkeypatch: pytest.MonkeyPatch) -> list[ChunkReader]:
-    """Collect the readers that are made, to ask them for the number of passes."""
-    made: list[ChunkReader] = []
+class CountingReader(ChunkReader):
+    """Counts the passes that it makes."""
 
-    def remember(*args: Any) -> ChunkReader:
-        made.append(ChunkReader(*args))
+    passes = 0
+
+    def _batches(self) -> Any:
+        self.passes += 1
+        return super()._batches()
+
+
+@pytest.fixture
+def readers(monkeypatch: pytest.MonkeyPatch) -> list[CountingReader]:
+    """Collect the readers that are made, to ask them for the number of passes."""
+    made: list[CountingReader] = []
+
+    def remember(*args: Any) -> CountingReader:
+        made.append(CountingReader(*args))
         return made[-1]
 
     monkeypatch.setattr(module, "ChunkReader", remember)
@@ -81,7 +91,7 @@ def test_every_chunking_gives_the_certificate_of_the_whole(
 @pytest.mark.parametrize("shift", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_many_scores_in_uneven_chunks(
-    options: dict[str, Any], shift: float, kind: Any, readers: list[ChunkReader]
+    options: dict[str, Any], shift: float, kind: Any, readers: list[CountingReader]
 ) -> None:
     rng = np.random.default_rng(4)
     labels = rng.random(250_000) < 0.3
@@ -109,7 +119,7 @@ def test_upside_down_scores_get_the_same_warning(options: dict[str, Any]) -> Non
     assert caught[0].filename == __file__
 
 
-def test_labels_alone_may_leave_nothing_to_search_for(readers: list[ChunkReader]) -> None:
+def test_labels_alone_may_leave_nothing_to_search_for(readers: list[CountingReader]) -> None:
     parts = [([2.0, 1.0] * 7, [0, 1] * 7), ([], [])]
     whole = result(lambda: calibrate_labelled([2.0, 1.0] * 7, [0, 1] * 7))
     assert result(lambda: calibrate_chunks(lambda: parts)) == whole
@@ -235,7 +245,7 @@ def test_what_is_asked_is_checked_before_the_first_pass() -> None:
     assert "overlap must be one of" in refusal(lambda: calibrate_chunks(never, overlap="best"))
 
 
-def test_memory_does_not_grow_with_the_scores(readers: list[ChunkReader]) -> None:
+def test_memory_does_not_grow_with_the_scores(readers: list[CountingReader]) -> None:
     def generated(count: int) -> Callable[[], Iterator[tuple[Floats, Any]]]:
         def start() -> Iterator[tuple[Floats, Any]]:
             rng = np.random.default_rng(9)
