@@ -359,7 +359,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         if self.by_kind:
             asked = asked.with_promises(fpr.asked, fnr.asked) or asked
         found = Outcome(fpr.budget, fnr.budget, self.thresholds, certified, self.rule, self.separable)
-        return Claim(asked, found, (fpr.n, fnr.n), (fpr.beyond, fnr.beyond), self.score_type)
+        return Claim(asked, found, (fpr.n, fnr.n), (fpr.beyond, fnr.beyond))
 
     @property
     def confidence(self) -> float:

@@ -133,15 +133,12 @@ class Block:
 
     def group(self, place: int) -> OneGroup:
         """Return the ranks of one group."""
-        return OneGroup(
-            [
-                RankedInMemory(from_order_keys(keys[start : start + size]), name, 1)
-                for keys, start, size, name in (
-                    (one.keys, int(one.starts[place]), int(one.sizes[place]), name)
-                    for one, name in zip(self.classes, ("normal", "anomalous"), strict=True)
-                )
-            ]
-        )
+        ranked = []
+        for one, name in zip(self.classes, ("normal", "anomalous"), strict=True):
+            start = int(one.starts[place])
+            keys = one.keys[start : start + int(one.sizes[place])]
+            ranked.append(RankedInMemory(from_order_keys(keys), name, 1))
+        return OneGroup(ranked)
 
     @property
     def scores(self) -> Scores:

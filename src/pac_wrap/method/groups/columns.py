@@ -16,7 +16,7 @@ from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import NO_COUNT as NO_COUNT
-from pac_wrap.method.strategies.interface import Found, asked_of, count_of, none_of
+from pac_wrap.method.strategies.interface import Found, asked_of, count_of, each, none_of
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.tails.bounds import common_share, keeps_together, min_samples
 
@@ -150,9 +150,8 @@ def budgets_of(promise: Promise | None, sizes: Counts) -> Counts:
     """Return the error budget of each size, -1 where it is too small or nothing is promised."""
     if promise is None:
         return np.full(sizes.size, NO_COUNT)
-    different, places = np.unique(sizes, return_inverse=True)
-    found = [promise.budget(n).errors for n in different.tolist()]
-    return np.array([count_of(one) for one in found], dtype=np.int64)[places.reshape(-1)]
+    found: Counts = each(lambda n: (count_of(promise.budget(n).errors),), sizes)[0]
+    return found
 
 
 def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tuple[float, float]:

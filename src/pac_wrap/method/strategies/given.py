@@ -116,18 +116,11 @@ class Given(Strategy):
         )
 
 
-def budget_at(errors: int, band: Band) -> Budget | None:
-    """Return the budget whose ceiling so many errors have in a band, eq. (36); None at 1.
-
-    >>> band = band_of(119, 0.05)
-    >>> budget_at(0, band).rate <= 0.05, budget_at(119, band)
-    (True, None)
-    """
-    place = int(band.anchors(errors))
-    return None if place == band.ranks.size else Budget.of(band.n, float(band.bounds[place]), band.level)
-
-
 def _bound(delta: float, top: float | None, errors: int, n: int) -> tuple[float, float, int]:
-    """Return rate, level and errors of the budget that so many errors among n have in a band."""
-    found = budget_at(errors, band_of(n, delta, top))
-    return (nan, nan, NO_COUNT) if found is None else (found.rate, found.delta, count_of(found.errors))
+    """Return rate, level and errors of the budget that so many errors among n have in a band: eq. (36)."""
+    band = band_of(n, delta, top)
+    place = int(band.anchors(errors))
+    if place == band.ranks.size:  # nothing below 1
+        return nan, nan, NO_COUNT
+    found = Budget.of(n, float(band.bounds[place]), band.level)
+    return found.rate, found.delta, count_of(found.errors)

@@ -44,7 +44,6 @@ from pac_wrap.tails.bounds import (
 Count = Any
 Key = Any
 Number = Any
-Budgets = tuple[Budget | None, Budget | None]
 # confidences and bounds come from SciPy, whose versions may differ in the last digits
 DIGITS: Final = 1e-9
 # what stands for None among counts; among numbers NaN does
@@ -410,7 +409,6 @@ class Claim:
     found: Outcome
     sizes: tuple[int, int]
     crossing: tuple[int | None, int | None]
-    score_type: ScoreType = "float64"
 
 
 class Strategy(ABC):
