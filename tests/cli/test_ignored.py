@@ -197,7 +197,11 @@ _QUIET = "nothing is said in the first place, as no file is written"
 _LATER = "the first statements count rows; what is asked of them is for the last one"
 # of a command, in some of its modes, an option: why nothing differs
 SAME: dict[tuple[str, tuple[str, ...], str], str] = {
-    ("calibrate", ("plain", "parquet", "json lines", "pipe", "group", "one ceiling"), "--engine"): _ENGINES,
+    (
+        "calibrate",
+        ("plain", "parquet", "json lines", "pipe", "kind", "group", "one ceiling"),
+        "--engine",
+    ): _ENGINES,
     ("curve", ("plain", "parquet", "chosen", "at"), "--engine"): _ENGINES,
     ("calibrate", tuple(one for one in MODES["calibrate"] if "report" not in one), "--quiet"): _QUIET,
     ("evaluate", ("kind", "group"), "--quiet"): "all that is said is what was measured",
