@@ -4,7 +4,7 @@ import copy
 import json
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,15 +31,18 @@ def refuse_constant(name: str) -> NoReturn:
 
 
 def edit(text: str, **changes: Any) -> str:
-    """Return a resealed certificate; normal__budget__n=5 changes content["normal"]["budget"]["n"]."""
+    """Return a resealed certificate; clauses__0__n=5 changes content["clauses"][0]["n"]."""
     content = json.loads(text)
     for path, value in changes.items():
         *outer, last = path.split("__")
-        node = content
-        for name in outer:
-            node = node[name]
-        node[last] = value
+        _inside(content, outer)[last] = value
     return seal(content)
+
+
+def _inside(content: Any, path: Iterable[str]) -> Any:
+    for name in path:
+        content = content[int(name)] if isinstance(content, list) else content[name]
+    return content
 
 
 def test_the_text_is_strict_json_with_header_and_checksum(text: str) -> None:
@@ -47,7 +50,7 @@ def test_the_text_is_strict_json_with_header_and_checksum(text: str) -> None:
     names = list(content)
     assert names[:2] == ["format", "schema"]
     assert names[-1] == "checksum"
-    assert (content["format"], content["schema"]) == ("pac-wrap certificate", 2)
+    assert (content["format"], content["schema"]) == ("pac-wrap certificate", 3)
     assert json.loads(seal(content))["checksum"] == content["checksum"]
     assert text.isascii()
     assert text.endswith("}\n")
@@ -58,10 +61,10 @@ def test_infinities_are_text_and_floats_are_exact() -> None:
     normal, anomalous = np.repeat(numbers, 25), np.full(100, inf)
     certificate = calibrate(normal, anomalous)
     content = json.loads(certificate.to_json(), parse_constant=refuse_constant)
-    assert content["thresholds"]["clear_below"] == "inf"
+    assert content["clauses"][1]["threshold"] == "inf"
     assert Certificate.from_json(certificate.to_json()) == certificate
     too_few = calibrate([1.0], [2.0]).to_json()
-    assert json.loads(too_few)["thresholds"] == {"alarm_from": "inf", "clear_below": "-inf"}
+    assert [one["threshold"] for one in json.loads(too_few)["clauses"]] == ["inf", "-inf"]
 
 
 def test_text_bytes_and_a_missing_final_newline_say_the_same(text: str) -> None:
@@ -96,21 +99,21 @@ def test_every_prefix_is_refused(text: str) -> None:
         ("null", "not a JSON object"),
         ("{}", "format None where 'pac-wrap certificate' is expected; is it the right file"),
         ('{"format": "another", "schema": 1}', "format 'another'"),
-        ('{"format": "pac-wrap certificate"}', "schema None where 2"),
-        ('{"format": "pac-wrap certificate", "schema": 3}', "schema 3, this version reads 2; update"),
+        ('{"format": "pac-wrap certificate"}', "schema None where 3"),
+        ('{"format": "pac-wrap certificate", "schema": 4}', "schema 4, this version reads 3; update"),
         (
             '{"format": "pac-wrap certificate", "schema": 1}',
-            "schema 1, this version reads 2; calibrate again",
+            "schema 1, this version reads 3; calibrate again",
         ),
         (
             '{"format": "pac-wrap certificate", "schema": 0}',
-            "schema 0, this version reads 2; calibrate again",
+            "schema 0, this version reads 3; calibrate again",
         ),
-        ('{"format": "pac-wrap certificate", "schema": "2"}', "schema '2' where 2"),
-        ('{"format": "pac-wrap certificate", "schema": 2}', "checksum differs"),
-        ('{"format": "pac-wrap certificate", "schema": 2, "rule": NaN}', "NaN is not a JSON number"),
-        ('{"format": "pac-wrap certificate", "schema": 2, "rule": -Infinity}', "-Infinity is not"),
-        ('{"format": "pac-wrap certificate", "schema": 2, "schema": 2}', "appears twice"),
+        ('{"format": "pac-wrap certificate", "schema": "3"}', "schema '3' where 3"),
+        ('{"format": "pac-wrap certificate", "schema": 3}', "checksum differs"),
+        ('{"format": "pac-wrap certificate", "schema": 3, "rule": NaN}', "NaN is not a JSON number"),
+        ('{"format": "pac-wrap certificate", "schema": 3, "rule": -Infinity}', "-Infinity is not"),
+        ('{"format": "pac-wrap certificate", "schema": 3, "schema": 3}', "appears twice"),
         ("[" * 100_000, "more than 100 of the character '\\['"),
         ('{"a": [' + "1," * 10_001 + "1]}", "more than 10,000 of the character ','"),
         ('{"a": 1' + " " * 1_000_000 + "}", "larger than 1,000,000 bytes"),
@@ -137,20 +140,25 @@ def test_nesting_of_any_depth_is_refused() -> None:
     for depth in range(1, 1100):
         nested = "[" * depth + "]" * depth
         with pytest.raises(CertificateError):
-            Certificate.from_json(f'{{"format": "pac-wrap certificate", "schema": 2, "deep": {nested}}}')
+            Certificate.from_json(f'{{"format": "pac-wrap certificate", "schema": 3, "deep": {nested}}}')
 
 
 def test_names_that_stand_twice_are_refused_at_any_depth(text: str) -> None:
-    twice = text.replace('"errors":', '"errors": 1, "errors":', 1)
+    twice = text.replace('"budget":', '"budget": 1, "budget":', 1)
     with pytest.raises(CertificateError, match="appears twice"):
         Certificate.from_json(twice)
 
 
 def leaves(content: Content) -> list[tuple[str, ...]]:
-    return [
-        (name, *rest)
+    """Return where each value stands; the clauses by their places."""
+    inner = {
+        name: dict(enumerate(value)) if name == "clauses" else value if isinstance(value, dict) else None
         for name, value in content.items()
-        for rest in (leaves(value) if isinstance(value, dict) else [()])
+    }
+    return [
+        (str(name), *rest)
+        for name, value in inner.items()
+        for rest in (leaves(value) if value is not None else [()])
     ]
 
 
@@ -160,9 +168,7 @@ def test_any_edited_value_breaks_the_checksum(text: str) -> None:
     assert len(paths) > 30
     for *outer, last in paths:
         edited = copy.deepcopy(content)
-        node = edited
-        for name in outer:
-            node = node[name]
+        node = _inside(edited, outer)
         value = node[last]
         is_number = type(value) in (int, float)
         node[last] = np.nextafter(value, inf).item() if is_number else f"{value}x"
@@ -172,19 +178,17 @@ def test_any_edited_value_breaks_the_checksum(text: str) -> None:
 
 def test_every_missing_name_is_refused(text: str) -> None:
     for path in leaves(json.loads(text)):
-        if path[0] in ("format", "schema", "checksum"):
+        if path[0] in ("format", "schema", "checksum") or path[2:3] in (("certified",), ("found_at",)):
             continue
         content = json.loads(text)
-        node = content
-        for name in path[:-1]:
-            node = node[name]
-        del node[path[-1]]
-        with pytest.raises(CertificateError, match=f"{'[.]'.join(path)} must be there, got 'nothing'"):
+        del _inside(content, path[:-1])[path[-1]]
+        where = "[.]".join(name for name in path if not name.isdigit())
+        with pytest.raises(CertificateError, match=f"{where} must be there, got 'nothing'"):
             Certificate.from_json(seal(content))
 
 
 @pytest.mark.parametrize(
-    "place", ["extra", "normal__extra", "normal__budget__extra", "rule__extra", "overlap__extra"]
+    "place", ["extra", "clauses__0__extra", "clauses__0__found_at__extra", "rule__extra", "overlap__extra"]
 )
 def test_an_unknown_name_is_refused(text: str, place: str) -> None:
     with pytest.raises(CertificateError, match="extra must be absent: it is unknown, got 1"):
@@ -194,11 +198,11 @@ def test_an_unknown_name_is_refused(text: str, place: str) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "reason"),
     [
-        ("normal__n", True, "normal.n must be of type int, got True"),
-        ("normal__n", 500.0, "of type int"),
-        ("normal__n", "500", "of type int"),
-        ("normal__n", None, "of type int"),
-        ("normal__crossing", False, "crossing must be of type int"),
+        ("clauses__0__n", True, "clauses.n must be of type int, got True"),
+        ("clauses__0__n", 500.0, "of type int"),
+        ("clauses__0__n", "500", "of type int"),
+        ("clauses__0__n", None, "of type int"),
+        ("clauses__0__beyond", False, "beyond must be of type int"),
         ("rule__anomaly_from", "1.5", "a number, 'inf' or '-inf'"),
         ("rule__anomaly_from", "nan", "a number, 'inf' or '-inf'"),
         ("rule__anomaly_from", "Infinity", "a number, 'inf' or '-inf'"),
@@ -206,14 +210,14 @@ def test_an_unknown_name_is_refused(text: str, place: str) -> None:
         ("rule__anomaly_from", [], "a number, got"),
         pytest.param("rule__anomaly_from", 10**400, "a number has more than 50 digits", id="too many digits"),
         pytest.param("rule__anomaly_from", 10**40, "does not follow", id="beyond clear_below"),
-        ("normal__budget__rate", None, "rate must be a value, got None|rate must be a number, got None"),
-        ("normal__digest", 5, "of type str"),
-        ("normal__budget", [], "an object"),
-        ("normal", None, "an object"),
-        ("thresholds", "inf", "an object"),
-        ("regime", "mixed", "one that is known"),
-        ("regime", ["separated"], "one that is known"),
-        ("regime", None, "one that is known"),
+        ("clauses__0__found_at__rate", None, "rate must be a number, got None"),
+        ("clauses__0__digest", 5, "of type str"),
+        ("clauses__0__budget", [], "of type int"),
+        ("clauses", [None, None], "an object"),
+        ("clauses", "inf", "a list"),
+        ("clauses__0__error", "mixed", "one that is known"),
+        ("clauses__0__error", ["miss"], "one that is known"),
+        ("clauses__0__error", None, "one that is known"),
         ("rule__normal_below", 10**40, "not possible: normal_below must not exceed anomaly_from"),
         ("rule__normal_below", None, "normal_below must be a number, got None"),
         ("overlap", None, "overlap must be a value, got None"),
@@ -230,9 +234,8 @@ def test_an_unknown_name_is_refused(text: str, place: str) -> None:
         ("assumptions", ["\x1b[2J"], "one that is known, got '.x1b"),
         ("assumptions", [], "these are not the assumptions of draws"),
         ("assumptions", [4, 5, 2], "these are not the assumptions of draws"),
-        ("guarantee__max_fpr", 2.0, "not possible: max_fpr must lie strictly"),
-        ("guarantee__delta_fpr", None, "delta_fpr must be"),
-        ("guarantee", {"max_fpr": None, "max_fnr": None, "delta_fpr": 0.1, "delta_fnr": 0.1}, "both none"),
+        ("clauses__0__ceiling", 2.0, "max_fpr must lie strictly"),
+        ("clauses__0__delta", None, "delta must be a number, got None"),
     ],
 )
 def test_a_wrong_type_or_impossible_value_is_refused(
@@ -272,9 +275,10 @@ def test_flat_names_the_leaves_as_the_text_has_them(text: str) -> None:
     certificate = Certificate.from_json(text)
     names = flat(certificate)
     content = json.loads(text)
-    assert set(names) == {".".join(p) for p in leaves(content)} - {"format", "schema", "checksum"}
-    assert names["normal.budget.errors"] == content["normal"]["budget"]["errors"]
-    assert names["regime"] == content["regime"]
+    rest = {".".join(path) for path in leaves(content) if path[0] != "clauses"}
+    assert set(names) == (rest | {"clauses"}) - {"format", "schema", "checksum"}
+    assert names["clauses"] == content["clauses"]
+    assert names["rule.anomaly_from"] == content["rule"]["anomaly_from"]
 
 
 def test_another_header_reads_only_its_own(text: str) -> None:

@@ -90,9 +90,9 @@ def test_a_certificate_is_read_from_a_pipe(tmp_path: Path) -> None:
 
 def test_the_most_scores_are_read_in_milliseconds_and_one_more_is_refused() -> None:
     content = json.loads(calibrate(NORMAL, FAR, Guarantee(max_fnr=None)).to_json())
-    content["anomalous"]["n"] = MOST_SCORES
+    content["clauses"][1]["n"] = MOST_SCORES
     assert Certificate.from_json(sealed(content)).fnr.n == MOST_SCORES
-    content["anomalous"]["n"] = MOST_SCORES + 1
+    content["clauses"][1]["n"] = MOST_SCORES + 1
     assert "a class has at most 1,000,000,000,000" in said(sealed(content))
 
 
