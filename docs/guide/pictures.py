@@ -14,7 +14,7 @@ from rich.console import Group
 from rich.text import Text
 
 from pac_wrap.base.files import scratch_folder, write_whole
-from pac_wrap.report.account import screen_svg
+from pac_wrap.report.render import screen_svg
 from run import BLOCK, HERE, run_page
 
 IMAGES = HERE.parent / "images"

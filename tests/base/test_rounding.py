@@ -23,8 +23,9 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.report import sentences
-from pac_wrap.report.account import account_of, terminal
+from pac_wrap.report.account import account_of
 from pac_wrap.report.numbers import ceiling, confidence, floored
+from pac_wrap.report.render import terminal
 from pac_wrap.report.results import account_of_comparison, account_of_evaluation, account_of_plan
 from pac_wrap.tails.bounds import achievable_rate
 from support.kept import with_ceiling

@@ -27,7 +27,7 @@ from pac_wrap import (
     calibrate_labelled,
 )
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.report.account import write as write_report
+from pac_wrap.report.render import write as write_report
 from pac_wrap.report.sentences import Origin, Report
 from pac_wrap_paper.data import load
 from support.patience import LIMIT

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pac_wrap import GroupCertificate, Guarantee, calibrate_labelled
-from pac_wrap.report.account import as_json
 from pac_wrap.report.groups import account_of_measured_groups
+from pac_wrap.report.render import as_json
 from pac_wrap.streams.decide import ColumnKind
 from pac_wrap.tables.files.text_format import Token
 from support.shell import invoke, one_sentence, refused, succeeded, write

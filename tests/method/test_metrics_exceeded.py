@@ -14,7 +14,8 @@ from scipy.stats import binom
 from pac_wrap import Certificate, Guarantee, VacuousWarning, calibrate, calibrate_classes
 from pac_wrap.method.metrics import Metrics, all_exceeded, measured_kinds, metrics_of
 from pac_wrap.method.promise import Label
-from pac_wrap.report.account import account_of, as_json, html, markdown, terminal
+from pac_wrap.report.account import account_of
+from pac_wrap.report.render import as_json, html, markdown, terminal
 from pac_wrap.report.results import account_of_evaluation
 from pac_wrap.report.sentences import sides_of
 from pac_wrap.tails import Rate

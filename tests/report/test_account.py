@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import InputError, calibrate, certify_curve
-from pac_wrap.report.account import account_of, rendered, write
+from pac_wrap.report.account import account_of
+from pac_wrap.report.render import rendered, write
 
 NORMAL, ANOMALOUS = range(500), range(450, 950)
 SHOWN = """

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from pac_wrap import Guarantee, InputError, calibrate
-from pac_wrap.report.account import Account, Figure, account_of, rendered
+from pac_wrap.report.account import Account, Figure, account_of
 from pac_wrap.report.numbers import floored
+from pac_wrap.report.render import rendered
 from support.reports import HOSTILE
 
 # kinds with too few labels are what some of these are about

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from pac_wrap import Monitor, calibrate, calibrate_labelled, certify_curve
-from pac_wrap.report.account import account_of, as_json, html
+from pac_wrap.report.account import account_of
 from pac_wrap.report.monitor import MOST_DRAWN, monitor_metrics
+from pac_wrap.report.render import as_json, html
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)

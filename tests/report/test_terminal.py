@@ -6,7 +6,7 @@ from rich.text import Text
 
 from pac_wrap import Guarantee, calibrate, evaluate
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.report.account import screen_svg, terminal
+from pac_wrap.report.render import screen_svg, terminal
 from pac_wrap.report.results import account_of_comparison, account_of_evaluation
 from support.shell import text_of
 

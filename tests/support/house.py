@@ -84,13 +84,13 @@ EXCEPTIONS: Final = {
     ("method.kinds.classes", "method.verify"): "so is one of classes",
     ("method.curves.curve", "method.verify"): "so is a curve",
     ("errors", "base.text"): "an error makes foreign text harmless where it is shown",
-    ("method.certificates.certificate", "report.account"): "a certificate shows itself",
+    ("method.certificates.certificate", "report.render"): "a certificate shows itself",
     ("method.certificates.certificate", "report.sentences"): "says why its thresholds lie as they do",
     ("method.certificates.certificate", "report.figures.scores"): "and draws itself",
-    ("method.kinds.classes", "report.account"): "so does one of classes",
-    ("method.groups.certificate", "report.account"): "so does one of groups",
+    ("method.kinds.classes", "report.render"): "so does one of classes",
+    ("method.groups.certificate", "report.render"): "so does one of groups",
     ("method.groups.certificate", "report.groups"): "and says which have too few labels",
-    ("method.curves.curve", "report.account"): "so does a curve",
+    ("method.curves.curve", "report.render"): "so does a curve",
     ("method.curves.curve", "report.figures.ceilings"): "and draws itself",
 }
 

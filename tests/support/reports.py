@@ -11,8 +11,9 @@ from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.report.account import account_of, as_json, html, markdown
+from pac_wrap.report.account import account_of
 from pac_wrap.report.pictures import Explorer, explorer_of
+from pac_wrap.report.render import as_json, html, markdown
 from pac_wrap.report.sentences import Origin, Report
 
 HOSTILE = "<script>alert(1)</script>"

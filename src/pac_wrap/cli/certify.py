@@ -106,7 +106,7 @@ def calibrate(
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.kinds.calibrate import KindRequest
     from pac_wrap.method.request import Request, as_strategy
-    from pac_wrap.report.account import check_ending
+    from pac_wrap.report.render import check_ending
 
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
     strategy = options.strategy_of(overlap, asked)
@@ -256,7 +256,8 @@ def _written(
     certificate: Any, reading: Reading, output: Path | None, report: Path | None, drawn: Any, **known: Any
 ) -> str:
     """Write a certificate, and a report with the scores that it draws; return what was done."""
-    from pac_wrap.report.account import account_of, rendered
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import rendered
     from pac_wrap.report.sentences import Origin
 
     contents: dict[Path, str | bytes] = {}
@@ -279,7 +280,7 @@ def _written(
 def write_all(contents: Mapping[Path, str | bytes]) -> None:
     """Write all of some files, or none."""
     from pac_wrap.base.files import whole_file
-    from pac_wrap.report.account import put
+    from pac_wrap.report.render import put
 
     with ExitStack() as files:
         for path, content in contents.items():
@@ -318,7 +319,8 @@ def curve(
     Example: [bold]pac-wrap curve scores.csv --score score --label label -o curve.json[/bold]
     """
     from pac_wrap.method.curves.curve import CurveRequest
-    from pac_wrap.report.account import account_of, rendered
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import rendered
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
         raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")

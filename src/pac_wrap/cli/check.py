@@ -183,7 +183,8 @@ def show(
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
-    from pac_wrap.report.account import account_of, markdown
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import markdown
 
     loaded = load_any(certificate)
     if form == "json":
@@ -222,7 +223,7 @@ def worth(
     Examples: [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold],
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
     """
-    from pac_wrap.report.account import short
+    from pac_wrap.report.render import short
     from pac_wrap.report.results import account_of_worth
 
     loaded = load_any(certificate, but=("classes", "curve"))

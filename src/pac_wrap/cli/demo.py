@@ -19,8 +19,9 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.report.account import BLOCKS, Account, Section, Table, terminal
+from pac_wrap.report.account import Account, Section, Table
 from pac_wrap.report.numbers import ceiling, confidence, floored
+from pac_wrap.report.render import BLOCKS, terminal
 
 _BINS: Final = 64
 _FULL: Final = len(BLOCKS) - 1

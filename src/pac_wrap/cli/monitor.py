@@ -42,8 +42,9 @@ class _Job:
     @property
     def text(self) -> str:
         """What is shown of the monitor."""
-        from pac_wrap.report.account import account_of, as_json
+        from pac_wrap.report.account import account_of
         from pac_wrap.report.monitor import monitor_metrics
+        from pac_wrap.report.render import as_json
 
         if self.form == "prometheus":
             return monitor_metrics(self.monitor)
@@ -52,7 +53,7 @@ class _Job:
     def save(self) -> None:
         """Write the state, and what is to be read of it."""
         from pac_wrap.base.files import write_whole
-        from pac_wrap.report.account import write
+        from pac_wrap.report.render import write
 
         self.monitor.save(self.state)
         if self.output is not None:

@@ -554,7 +554,7 @@ def check_division(certificate: object, **columns: str | None) -> None:
 
 def tell(account: "Account", form: str, text: str | None = None) -> None:
     """Show an account, for people or for programs; the command ends if its exit code is not 0."""
-    from pac_wrap.report.account import as_json, terminal
+    from pac_wrap.report.render import as_json, terminal
 
     if form == "json":
         typer.echo(as_json(account), nl=False)

@@ -63,7 +63,7 @@ def plan(
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.method.strategies.looks import Looks
-    from pac_wrap.report.account import write
+    from pac_wrap.report.render import write
     from pac_wrap.report.results import account_of_plan
 
     check_rate("delta", delta)
@@ -132,7 +132,7 @@ def demo(
 
     from pac_wrap.base.files import write_whole
     from pac_wrap.cli.demo import run_demo, show_demo
-    from pac_wrap.report.account import check_ending, screen_svg, write
+    from pac_wrap.report.render import check_ending, screen_svg, write
 
     keep_apart([], report)
     picture = report is not None and report.suffix.lower() == ".svg"

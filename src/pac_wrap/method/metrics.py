@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import nan
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +13,13 @@ from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, ch
 from pac_wrap.base.floats import equal_share, rounded_up
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.clause import Clause
 from pac_wrap.method.promise import LABELS, Guarantee, Label
 from pac_wrap.method.rule import Counted, Verdict
 from pac_wrap.tails.binomial import sf_at_most
 from pac_wrap.tails.bounds import Rate
+
+if TYPE_CHECKING:
+    from pac_wrap.method.clause import Clause
 
 Tally = NDArray[np.int64]
 _SIGNIFICANT: Final = 0.05
@@ -279,7 +281,7 @@ class Measured:
 
 
 def measured_kinds(
-    clauses: Iterable[Clause], counts: Mapping[Label, Mapping[str | None, Tally]], confidence: float = 0.95
+    clauses: "Iterable[Clause]", counts: Mapping[Label, Mapping[str | None, Tally]], confidence: float = 0.95
 ) -> tuple[Measured, ...]:
     """Return what tallies of the kinds of each class amount to; None is a class without kinds."""
     ceilings = {(one.of.label, one.of.kind): one.ceiling if one.kept else None for one in clauses}

@@ -39,8 +39,9 @@ from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, Assumption, Promise, as
 from pac_wrap.method.sampling import Sampling
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.report.account import Figure, account_of, as_json, html
+from pac_wrap.report.account import Figure, account_of
 from pac_wrap.report.pictures import Drawing, panels
+from pac_wrap.report.render import as_json, html
 from pac_wrap.series.splits import independent_violation
 from support.exceeded import exceeded
 from support.kept import kept as kept_by

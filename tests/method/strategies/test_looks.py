@@ -15,7 +15,8 @@ from pac_wrap.method.request import Request
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.thresholds import Regime
-from pac_wrap.report.account import account_of, markdown
+from pac_wrap.report.account import account_of
+from pac_wrap.report.render import markdown
 from pac_wrap.tails.bounds import error_budget, exact_confidence
 from support.kept import kept as kept_by
 from support.kept import with_clause

@@ -574,7 +574,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         pac_wrap.errors.InputError: a report is written as .html, .md or .json, or drawn as .svg or .png, \
 got 'report.pdf'; print the HTML file to get a PDF
         """
-        from pac_wrap.report.account import write
+        from pac_wrap.report.render import write
 
         known: Any = {"metrics": metrics, "detector": detector, "prevalence": prevalence}
         write(self, path, normal, anomalous, **known)
@@ -606,12 +606,12 @@ got 'report.pdf'; print the HTML file to get a PDF
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from pac_wrap.report.account import notebook
+        from pac_wrap.report.render import notebook
 
         return notebook(self)
 
     def __str__(self) -> str:
-        from pac_wrap.report.account import short
+        from pac_wrap.report.render import short
 
         return short(self)
 

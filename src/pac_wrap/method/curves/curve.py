@@ -429,7 +429,7 @@ class Curve(Traced, SavedAsJSON):
         return plot_curve(self, ax)
 
     def __str__(self) -> str:
-        from pac_wrap.report.account import short
+        from pac_wrap.report.render import short
 
         return short(self)
 

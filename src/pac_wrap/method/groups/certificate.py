@@ -275,8 +275,8 @@ class ShownGroups:
             If the format is unknown, or the scores are not those the certificate was made from: how many
             each group has, and the digests of those drawn.
         """
-        from pac_wrap.report.account import check_ending, write
         from pac_wrap.report.groups import scores_by_group
+        from pac_wrap.report.render import check_ending, write
 
         check_ending(path)
         own: Any = self
@@ -285,7 +285,7 @@ class ShownGroups:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from pac_wrap.report.account import notebook
+        from pac_wrap.report.render import notebook
 
         return notebook(self, lines=_NOTEBOOK)
 
@@ -297,7 +297,7 @@ class ShownGroups:
         return diagnosis_of_groups(self)  # type: ignore[arg-type]  # only a certificate has this part
 
     def __str__(self) -> str:
-        from pac_wrap.report.account import short
+        from pac_wrap.report.render import short
 
         return short(self)
 

@@ -272,7 +272,7 @@ class ClassCertificate(SavedAsJSON):
                 yield "with severities every class but the mildest has a ceiling"
 
     def __str__(self) -> str:
-        from pac_wrap.report.account import short
+        from pac_wrap.report.render import short
 
         return short(self)
 

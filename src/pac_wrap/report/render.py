@@ -1,0 +1,284 @@
+"""An account in every format: lines, a terminal, Markdown, a page, JSON, a picture."""
+
+import json
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from hashlib import sha256
+from html import unescape
+from importlib.resources import files
+from io import BytesIO, StringIO
+from math import isinf, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pac_wrap.base.files import whole_file, write_text
+from pac_wrap.base.text import escape_markdown
+from pac_wrap.errors import InputError
+from pac_wrap.report.account import (
+    Account,
+    Figure,
+    File,
+    Item,
+    Points,
+    Table,
+    account_of,
+    sentence,
+)
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from rich.console import RenderableType
+
+REPORTS: Final = (".html", ".md", ".json", ".svg", ".png")
+_PICTURES: Final = (".svg", ".png", ".pdf")
+# files, fonts and connections are not allowed at all, and no style or script but those of the page itself
+_POLICY: Final = "default-src 'none'; style-src {}; {}base-uri 'none'; form-action 'none'"
+# where a line may not break: within "5 %", "3 of 20", "from 0.5 on"
+_TIED: Final = re.compile(r"(?<=\d) (?=%|of \d|on\b)|(?<=\d of) (?=\d)|(?<=from|elow) (?=[\d\N{MINUS SIGN}])")
+BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_FULL: Final = len(BLOCKS) - 1
+# a cell of rich's drawings, and how far it reaches below the line that its letters stand on
+_CELL, _DESCENT = (12.2, 24.4), 4.4
+_TEXT: Final = re.compile(
+    r'<text (?P<style>class="[^"]*") x="(?P<left>[^"]*)" y="(?P<base>[^"]*)"[^>]*>(?P<row>[^<]*)</text>'
+)
+
+
+def write(result: Any, path: str | os.PathLike[str], *about: Any, **more: Any) -> None:
+    """Write the account of a result in the format of the file's name, whole or not at all."""
+    account = result if isinstance(result, Account) else None
+    if account is None or account.picture is None:
+        check_ending(path)
+    content = rendered(account_of(result, *about, **more) if account is None else account, path)
+    with whole_file(path) as file:
+        put(file, content)
+
+
+def put(file: Path, content: str | bytes) -> None:
+    """Write what was rendered into a file that `whole_file` gave."""
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    else:
+        write_text(file, content)
+
+
+def rendered(account: Account, path: str | os.PathLike[str]) -> str | bytes:
+    """Return an account in the format that a file's name asks for."""
+    ending = Path(path).suffix.lower()
+    if ending in _PICTURES and account.picture is not None:
+        return drawn(account.picture, ending)
+    check_ending(path)
+    if ending in _PICTURES:
+        raise InputError(f"{Path(path).name} is a picture, for which the scores are not at hand")
+    return {".html": html, ".md": markdown, ".json": as_json}[ending](account)
+
+
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """Refuse a name whose format no report has, before any work is done."""
+    if Path(path).suffix.lower() not in REPORTS:
+        raise InputError(
+            f"a report is written as .html, .md or .json, or drawn as .svg or .png, got {Path(path).name!r};"
+            " print the HTML file to get a PDF"
+        )
+
+
+def short(result: Any) -> str:
+    """Return the short account of a result as lines."""
+    account = result if isinstance(result, Account) else account_of(result, brief=True)
+    return "\n".join(f"{fact.name:<10} {fact.text}" for fact in account.facts)
+
+
+def terminal(account: Account) -> "RenderableType":
+    """Return the sections of an account for a terminal."""
+    from rich.console import Group
+    from rich.text import Text
+
+    shown: list[RenderableType] = []
+    for section in account.sections:
+        for item in section.items:
+            if isinstance(item, Table):
+                shown.append(_terminal_table(item))
+            elif isinstance(item, (str, Points)):
+                shown += map(Text, (item,) if isinstance(item, str) else item.items)
+    return Group(*shown)
+
+
+def _terminal_table(table: Table) -> "RenderableType":
+    from rich.box import HEAVY_HEAD, SIMPLE_HEAD
+    from rich.table import Table as Drawn
+    from rich.text import Text
+
+    drawn = Drawn(
+        title=Text(table.caption, style="italic") if table.caption else None,
+        title_justify="left",
+        box=HEAVY_HEAD if table.framed else SIMPLE_HEAD,
+        padding=(0, 1) if table.framed else (0, 1, 0, 0),
+        pad_edge=table.framed,
+    )
+    for place, name in enumerate(table.columns):
+        # a number is never cut, nor is it broken where a column of words can be
+        of_words = place in table.words
+        whole = not of_words and len(table.words) > 1
+        justify: Literal["left", "right"] = "left" if of_words else "right"
+        drawn.add_column(Text(name), justify=justify, no_wrap=whole, overflow="fold", min_width=4 * of_words)
+    for row in table.rows:
+        drawn.add_row(*map(Text, row))
+    return drawn
+
+
+def screen_svg(shown: "RenderableType", title: str, width: int = 84) -> str:
+    """Return what the terminal shows as an SVG drawing that loads nothing from the network."""
+    from rich.console import Console
+    from rich.terminal_theme import DIMMED_MONOKAI
+    from rich.text import Text
+
+    console = Console(
+        record=True, width=width, file=StringIO(), force_terminal=True, color_system="truecolor"
+    )
+    console.print(shown, Text())  # the last line would lose its descenders
+    svg = console.export_svg(title=title, theme=DIMMED_MONOKAI)
+    return _TEXT.sub(_bars, re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL))
+
+
+def _bars(text: re.Match[str]) -> str:
+    """Return a row of blocks as a drawing: in most fonts the letters leave gaps between the rows."""
+    row = unescape(text["row"]).replace("\xa0", " ")
+    if not row.strip() or set(row) - set(BLOCKS):
+        return text[0]
+    left, bottom = float(text["left"]), float(text["base"]) + _DESCENT
+    heights = [BLOCKS.index(block) * _CELL[1] / _FULL for block in row]
+    tops = " ".join(f"V{bottom - height:.2f} h{_CELL[0]}" for height in heights)
+    outline = f"M{left} {bottom:.2f} {tops} V{bottom:.2f} Z"
+    return f'<path {text["style"]} shape-rendering="crispEdges" d="{outline}"/>'
+
+
+def as_json(account: Account) -> str:
+    """Return what programs read as strict JSON."""
+    head: dict[str, Any] = {}
+    if account.form is not None:
+        head = {"format": account.form[0], "schema": account.form[1], "title": account.title}
+        head |= {"status": account.status.words, "promise": account.headline, "warnings": account.warnings}
+    return json.dumps(plain(head | dict(account.values())), indent=2, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: infinities are "inf" and "-inf", what is no number is null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and isnan(value):
+        return None
+    if isinstance(value, float) and isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def markdown(account: Account) -> str:
+    """Return an account as Markdown, without figures; of a short one, its facts in a table."""
+    if not account.sections:
+        rows = "".join(f"| {fact.name} | {escape_markdown(fact.text)} |\n" for fact in account.facts)
+        return f"| {account.of} | |\n|---|---|\n{rows}"
+    return "\n\n".join(block for block in _blocks(account) if block) + "\n"
+
+
+def _blocks(account: Account) -> Iterator[str]:
+    yield f"# {escape_markdown(account.title)}"
+    yield escape_markdown(account.subtitle)
+    said = " ".join(map(escape_markdown, account.headline.splitlines()))
+    yield f"**{escape_markdown(sentence(account.status.words))}** {said}"
+    for warning in account.warnings:
+        yield f"> **Warning.** {escape_markdown(warning)}"
+    for section in account.sections:
+        if section.items and section.title:
+            yield f"## {escape_markdown(section.title)}"
+        for item in section.items:
+            yield from _markdown_item(item)
+
+
+def _markdown_item(item: Item | None) -> Iterator[str]:
+    if isinstance(item, str):
+        yield escape_markdown(item)
+    elif isinstance(item, Points):
+        yield escape_markdown(item.lead)
+        yield "\n".join(f"- {escape_markdown(one)}" for one in item.items)
+    elif isinstance(item, Table):
+        yield escape_markdown(item.caption)
+        rows = [item.columns, ("---",) * len(item.columns), *item.rows]
+        yield "\n".join(f"| {' | '.join(map(escape_markdown, row))} |" for row in rows)
+    elif isinstance(item, File):
+        yield f"{item.name}:\n\n```json\n{item.content}```"
+    elif isinstance(item, Figure):
+        yield from _markdown_item(item.instead)
+
+
+def html(account: Account) -> str:
+    """Return an account as one HTML file, with its pictures; nothing but its own script may run in it."""
+    items = [item for section in account.sections for item in section.items]
+    explorer = next((one for one in items if isinstance(one, Figure) and one.kind == "explorer"), None)
+    script = "" if explorer is None else "".join(map(_asset, ("numbers.js", "controls.js", "explorer.js")))
+    style = _asset("controls.css") + _asset("page.css")
+    policy = _POLICY.format(_hash(style), f"script-src {_hash(script)}; " if script else "")
+    text: str = _template("page.html.j2").render(
+        account=account, policy=policy, style=style, script=script, explorer=explorer
+    )
+    return text
+
+
+def notebook(result: Any, lines: int | None = None) -> str:
+    """Return the short account of a result as a notebook shows it: HTML without script or style."""
+    account = account_of(result, brief=True)
+    text: str = _template("notebook.html.j2").render(account=account, facts=account.facts[:lines])
+    return text.strip()
+
+
+def drawn(picture: Figure, ending: str) -> str | bytes:
+    """Return a figure that matplotlib draws, as SVG text or as the bytes of another format."""
+    from pac_wrap.report.figures import ceilings, scores, styling
+
+    name = f"plot_{picture.kind}"
+    axes = getattr(ceilings if hasattr(ceilings, name) else scores, name)(*picture.data)
+    figure = axes.get_figure(root=True)
+    figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
+    if ending == ".svg":  # the same bytes for the same result
+        return styling.to_svg(figure, alt=picture.alt) + "\n"
+    image = BytesIO()
+    figure.savefig(image, format=ending[1:], dpi=144)
+    return image.getvalue()
+
+
+def _asset(name: str) -> str:
+    return files("pac_wrap.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _environment() -> "Environment":
+    """Return the templates, in which every text that is put in is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("pac_wrap.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["base64"] = lambda text: b64encode(text.encode()).decode()
+    made.filters["tied"] = lambda text: _TIED.sub("\N{NO-BREAK SPACE}", text)
+    made.filters["kind"] = lambda item: type(item).__name__
+    made.filters["capital"] = lambda text: f"{text[:1].upper()}{text[1:]}"
+    return made
+
+
+def _template(name: str) -> Any:
+    return _environment().get_template(name)
