@@ -16,8 +16,7 @@ from pac_wrap.base.codec import form_of
 from pac_wrap.base.text import LONGEST
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.columns import Columns
-from pac_wrap.method.groups.file import Head
+from pac_wrap.method.groups.columns import Columns, Head
 from pac_wrap.method.groups.values import MOST_GROUPS
 from pac_wrap.method.kinds.classes import ClassCertificate
 from pac_wrap.method.monitoring.monitor import MonitorState
@@ -31,7 +30,7 @@ NUMBER: Schema = {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}
 FORMATS: tuple[tuple[str, int, Any], ...] = (
     ("certificate", 3, Certificate),
     ("certificate of classes", 3, ClassCertificate),
-    ("groups", 1, Head),
+    ("groups", 3, Head),
     ("curve", 1, Curve),
     ("monitor", 3, MonitorState),
 )

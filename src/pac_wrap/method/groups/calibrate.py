@@ -24,8 +24,7 @@ from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certify import CHANGES, answered, signed
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted, shares_of
-from pac_wrap.method.groups.file import with_shares
+from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted, shares_of, with_shares
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
 from pac_wrap.method.promise import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.request import Request

@@ -36,8 +36,18 @@ from pac_wrap.base.floats import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.groups.columns import Columns, Counts, Numbers
-from pac_wrap.method.groups.file import MOST_BYTES, NOUN, Head, problems, read, with_shares, written
+from pac_wrap.method.groups.columns import (
+    MOST_BYTES,
+    NOUN,
+    Columns,
+    Counts,
+    Head,
+    Numbers,
+    problems,
+    read,
+    with_shares,
+    written,
+)
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.promise import Guarantee, are_independent, refuse_room

@@ -1,24 +1,35 @@
-"""Certificates of many groups as columns of numbers: what differs from group to group, and nothing else."""
+"""Certificates of many groups as columns of numbers, in memory and in a file.
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from math import copysign, inf, isnan
-from typing import TYPE_CHECKING
+What differs from group to group has a column, and what all share is written once.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from math import copysign, inf, isinf, isnan
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.floats import ScoreType, order_key, shared_together
+from pac_wrap.base.codec import checksum, content_of
+from pac_wrap.base.floats import ScoreType, is_flushed, order_key, order_keys, shared_together
+from pac_wrap.base.text import quoted
+from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.consistency import Told, contradictions, inconsistencies, version_problems
+from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.clause import clause_of
-from pac_wrap.method.promise import OF_DRAWS, Guarantee, Promise, assumed
+from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
+from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, Assumption, Guarantee, assumed
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import NO_COUNT as NO_COUNT
-from pac_wrap.method.strategies.interface import Found, asked_of, count_of, each, none_of
+from pac_wrap.method.strategies.interface import Found, asked_of, none_of
 from pac_wrap.ranks.kernels import as_digest
-from pac_wrap.tails.bounds import common_share, keeps_together, min_samples
+from pac_wrap.tails.bounds import Budget, common_share, keeps_together, min_samples
+from pac_wrap.version import __version__
 
 if TYPE_CHECKING:
     from pac_wrap.method.request import Request
@@ -26,6 +37,20 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Sums = NDArray[np.uint64]
+MOST_BYTES: Final = 64_000_000
+FORMAT: Final = "pac-wrap groups"
+_HEADER: Final = {"format": FORMAT, "schema": 3}
+NOUN: Final = "group certificate"
+_SIGNS: Final = {"[": 200, "{": 200, ",": 30 * MOST_GROUPS}
+# follows from the rest
+_DERIVED: Final = ("budget",)
+_KINDS: Final[dict[str, Any]] = {
+    "n": np.int64,
+    "digest": np.uint64,
+    "crossing": np.int64,
+    "errors": np.int64,
+    "separable": np.int64,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,9 +138,9 @@ class Columns:
     def same(self, other: "Columns") -> NDArray[np.bool_]:
         """Return where two tables of as many groups agree; rates, which are SciPy's, to the last digits."""
         agree = np.ones(self.size, dtype=bool)
-        for field in fields(self):
-            one, two = np.atleast_2d(getattr(self, field.name), getattr(other, field.name))
-            if field.name in ("rate", "ceilings"):
+        for column in fields(self):
+            one, two = np.atleast_2d(getattr(self, column.name), getattr(other, column.name))
+            if column.name in ("rate", "ceilings"):
                 equal = np.isclose(one, two, rtol=1e-9, atol=0.0, equal_nan=True)
             else:
                 equal = (one == two) | ((one != one) & (two != two))
@@ -144,14 +169,6 @@ def joined(parts: Iterable[Columns]) -> Columns:
 def permuted(columns: Columns, order: NDArray[np.intp]) -> Columns:
     """Return the columns with the groups in another order."""
     return Columns(*(getattr(columns, field.name)[..., order] for field in fields(columns)))
-
-
-def budgets_of(promise: Promise | None, sizes: Counts) -> Counts:
-    """Return the error budget of each size, -1 where it is too small or nothing is promised."""
-    if promise is None:
-        return np.full(sizes.size, NO_COUNT)
-    found: Counts = each(lambda n: (count_of(promise.budget(n).errors),), sizes)[0]
-    return found
 
 
 def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tuple[float, float]:
@@ -225,3 +242,228 @@ def _samples(asked: Guarantee, n: Counts, shares: tuple[float, ...], pool: bool)
         return n[0], n[1]
     normal, anomalous = (np.append(n[label, ~few], together[label]) for label in (0, 1))
     return normal, anomalous
+
+
+@dataclass(frozen=True, slots=True)
+class Head(Traced):
+    """What the certificates of all groups share."""
+
+    asked: Guarantee
+    overlap: Overlap
+    together: bool
+    score_type: ScoreType = "float64"
+    pool: Certificate | None = None
+    # the deltas of each group where all hold together, those of the FPR and of the FNR
+    shares: tuple[float, float] | None = None
+    assumptions: tuple[Assumption, ...] = OF_DRAWS
+    version: str = __version__
+    provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
+
+
+def with_shares(asked: Guarantee, shares: tuple[float, float] | None) -> Guarantee:
+    """Return what each group is asked for, with its share of delta where all are to keep it together.
+
+    >>> with_shares(Guarantee(), (0.001, 0.002)).delta_fnr
+    0.002
+    """
+    return asked if shares is None else replace(asked, delta_fpr=shares[0], delta_fnr=shares[1])
+
+
+def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -> str:
+    """Return the text of a file: a line for each column, with a single value where all groups have it."""
+    body: dict[str, Any] = {"groups": list(groups)}
+    for column in fields(columns):
+        if column.name not in _DERIVED:
+            array = getattr(columns, column.name)
+            rows = [_packed(row, column.name) for row in np.atleast_2d(array)]
+            body[column.name] = rows if array.ndim == 2 else rows[0]
+    content = _HEADER | head | body
+    lines = [f"  {json.dumps(name)}: {_compact(value)}" for name, value in content.items()]
+    lines.append(f'  "checksum": "{checksum(content)}"')
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    if len(text) > MOST_BYTES:
+        raise InputError(
+            f"a file of {len(groups):,} groups would have {len(text):,} bytes, and at most {MOST_BYTES:,} are"
+            " read; divide the groups between several certificates"
+        )
+    return text
+
+
+def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], Columns]:
+    """Return the head, the groups and the columns of a file, or raise a CertificateError."""
+    content = content_of(text, _HEADER, NOUN, MOST_BYTES, _SIGNS)
+    groups = _groups(content.pop("groups", None))
+    arrays: dict[str, Any] = {}
+    for column in fields(Columns):
+        if column.name in _DERIVED:
+            continue
+        value = content.pop(column.name, None)
+        if column.name == "separable":
+            arrays[column.name] = _unpacked(value, column.name, len(groups))
+            continue
+        if not isinstance(value, list) or len(value) != 2:
+            raise CertificateError(f"{NOUN}.{column.name} must be a list of two, normal first")
+        arrays[column.name] = np.stack([_unpacked(one, column.name, len(groups)) for one in value])
+    try:
+        budget = np.stack(
+            [_budgets(*(arrays[name][label] for name in ("n", "rate", "delta"))) for label in (0, 1)]
+        )
+    except InputError as error:
+        raise CertificateError(f"the {NOUN} is not possible: {error}") from error
+    return content, groups, Columns(budget=budget, **arrays)
+
+
+def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: "Request") -> Iterator[str]:
+    """Yield what in a certificate of groups contradicts itself; `request` is that of each group."""
+    yield from version_problems(head.version)
+    if head.assumptions not in (assumed(one, **head.asked.rooms) for one in (OF_DRAWS, OF_SUBJECTS)):
+        yield "these are not the assumptions of draws"
+    if (head.shares is not None) is not head.together:
+        yield "groups that hold together have shares of delta, and others have none"
+    elif head.shares is not None and not are_kept(
+        head.asked, head.overlap, columns.n, head.pool is not None, head.shares
+    ):
+        yield "with these shares of delta, groups of these sizes do not hold together"
+    yield from _column_problems(columns, groups, request, head.score_type)
+    if head.pool is None:
+        return
+    few = columns.n[:, columns.vacuous].sum(axis=1).tolist()
+    if few != [head.pool.fpr.n, head.pool.fnr.n]:
+        yield "the pool does not hold the points of the groups with too few labels"
+    if (head.pool.guarantee, head.pool.overlap) != (request.guarantee, request.overlap):
+        yield "the pool was not asked for what the groups were"
+    yield from (f"the pool: {problem}" for problem in inconsistencies(head.pool))
+
+
+def _column_problems(
+    columns: Columns, groups: tuple[Group, ...], request: "Request", kind: ScoreType
+) -> Iterator[str]:
+    asked = asked_of(request.guarantee)
+    edges = np.where(np.isnan(columns.thresholds), 0.0, columns.thresholds)
+    certified = ~np.isnan(columns.deltas[0])
+    told = Told(
+        n=columns.n,
+        found=[
+            Found(
+                columns.rate[p],
+                columns.delta[p],
+                columns.budget[p],
+                keys,
+                columns.ceilings[p],
+                columns.deltas[p],
+            )
+            for p, keys in enumerate(map(order_keys, edges))
+        ],
+        edges=columns.thresholds,
+        beyond=columns.crossing,
+        rule=(columns.rule[0], columns.rule[1]),
+        certified=certified,
+        separable=columns.separable,
+        score_type=kind,
+    )
+    misjudged = (columns.errors < 0) | (columns.errors > columns.n)
+    few = np.maximum(columns.budget, 0)
+    single = isinstance(request.overlap, Abstain) & ~np.isnan(columns.rate)
+    checks = (
+        (misjudged.any(axis=0), "there cannot be so many errors"),
+        ((single & (columns.errors > few)).any(axis=0), "the rule has more errors than its budget"),
+        (((columns.n == 0) & (columns.digest != 0)).any(axis=0), "the digest of no scores is 0"),
+        ((certified != ~np.isnan(columns.deltas[1])), "what is certified has two deltas"),
+    )
+    for wrong, text in (*checks, *contradictions(asked, request.overlap, told)):
+        for place in np.flatnonzero(np.broadcast_to(wrong, columns.size))[:1].tolist():
+            yield f"group {shown(groups[place])}: {text}"
+
+
+def _budgets(n: Any, rate: Any, delta: Any) -> Any:
+    found = np.full(n.size, NO_COUNT)
+    promised = np.flatnonzero(~np.isnan(rate))
+    asked = list(zip(n[promised].tolist(), rate[promised].tolist(), delta[promised].tolist(), strict=True))
+    errors = {one: Budget.of(*one).errors for one in set(asked)}
+    found[promised] = [NO_COUNT if errors[one] is None else errors[one] for one in asked]
+    return found
+
+
+def _groups(value: Any) -> tuple[Group, ...]:
+    if not isinstance(value, list) or not 0 < len(value) <= MOST_GROUPS:
+        raise CertificateError(f"{NOUN}.groups must be a list of 1 to {MOST_GROUPS:,} groups")
+    strange = set(map(type, value)) - {str, int, float, bool, type(None)}
+    if strange:
+        raise CertificateError(f"{NOUN}.groups must be texts, numbers, true, false or null")
+    try:
+        groups = tuple(as_groups(value))
+    except InputError as error:
+        raise CertificateError(f"the {NOUN} is not possible: {error}") from error
+    if len(places_of(groups)) < len(groups):
+        raise CertificateError(f"the {NOUN} names a group twice")
+    return groups
+
+
+def _packed(row: Any, name: str) -> Any:
+    """Return a row of a column as JSON has it: one value if all are the same."""
+    same = row.size > 0 and bool((row == row[0]).all() or (row != row).all())
+    listed = (row[:1] if same else row).tolist()
+    if name == "digest":
+        digits = np.array(listed, dtype=">u8").tobytes().hex()
+        listed = [digits[start : start + 16] for start in range(0, len(digits), 16)]
+    elif row.dtype.kind == "f":
+        if any(map(is_flushed, listed)):
+            raise CertificateError(
+                f"{name} holds a subnormal number, which this process would write as 0, since it flushes"
+                " them; call torch.set_flush_denormal(False) before you save"
+            )
+        listed = [_plain(one) for one in listed]
+    elif (row < 0).any():
+        listed = [None if one == NO_COUNT else one for one in listed]
+    return listed[0] if same else listed
+
+
+def _unpacked(value: Any, name: str, size: int) -> Any:
+    """Return a row of a column; anything that is none is refused."""
+    kind = _KINDS.get(name, np.float64)
+    listed = value if isinstance(value, list) else [value]
+    if isinstance(value, list) and len(value) != size:
+        raise CertificateError(
+            f"{NOUN}.{name} must have a place for each of {size:,} groups, got {len(value):,}"
+        )
+    try:
+        if name == "digest":
+            array = np.frombuffer(_bytes(listed), dtype=">u8").astype(kind)
+        elif kind is np.int64:
+            array = np.array([NO_COUNT if one is None else _count(one) for one in listed], dtype=kind)
+        else:
+            array = np.array([_number(one) for one in listed], dtype=kind)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CertificateError(f"{NOUN}.{name} is not a column of its kind: {error}") from error
+    return array if isinstance(value, list) else np.repeat(array, size)
+
+
+def _bytes(digests: list[Any]) -> bytes:
+    digits = "".join(digests)
+    if set(map(len, digests)) != {16} or not digits.isalnum() or digits != digits.lower():
+        raise ValueError("a digest has 16 hexadecimal digits")
+    return bytes.fromhex(digits)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{quoted(value)} is not a count")
+    return value
+
+
+def _number(value: Any) -> float:
+    if value is None:
+        return np.nan
+    if value in ("inf", "-inf") or type(value) in (int, float):
+        return float(value)
+    raise ValueError(f"{quoted(value)} is not a number")
+
+
+def _plain(value: float) -> Any:
+    if value != value:
+        return None
+    return ("inf" if value > 0 else "-inf") if isinf(value) else value
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)

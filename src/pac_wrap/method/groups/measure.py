@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.floats import confidence_left, rounded_down, rounded_up, shared_together
 from pac_wrap.errors import InputError
-from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, budgets_of
 from pac_wrap.method.groups.values import Codes, Group, Lookup, shown
 from pac_wrap.method.metrics import Metrics, all_exceeded, metrics_of
 from pac_wrap.method.robust.shift_and_noise import LabelNoise
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.interface import NO_COUNT, count_of, each
 from pac_wrap.tails.bounds import beta_quantile
 
 # groups that are written out before the rest is only counted
@@ -29,7 +29,7 @@ class GroupMeasured:
     """The verdicts counted in each group, and which ceilings are significantly exceeded."""
 
     groups: Sequence[Group]
-    counts: Counts
+    counts: "Counts"
     exceeded: tuple[tuple[Group, str], ...]
 
     @property
@@ -79,7 +79,7 @@ class GroupMeasured:
         return "\n".join([*lines, f"significantly above its ceiling: {over or 'none'}"])
 
 
-def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes, groups: int) -> Counts:
+def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes, groups: int) -> "Counts":
     """Return how often each verdict, 0, 1 and -1, falls on either class of each group; -1 comes last."""
     place = np.where(places < 0, groups, places)
     codes = 6 * place + 3 * marks + np.where(verdicts < 0, 2, verdicts)
@@ -87,10 +87,10 @@ def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes,
 
 
 def measured(
-    columns: Columns,
+    columns: "Columns",
     groups: Sequence[Group],
     pooled: NDArray[np.bool_],
-    counts: Counts,
+    counts: "Counts",
     noise: tuple[LabelNoise | None, ...] | None,
 ) -> GroupMeasured:
     """Return what counted verdicts say of the promises that groups have by themselves, not of the pool's."""
@@ -108,6 +108,8 @@ def measured(
 
 
 if TYPE_CHECKING:
+    from pac_wrap.method.groups.columns import Columns, Counts, Numbers
+    from pac_wrap.method.promise import Promise
     from pac_wrap.method.request import Request
 
 # quantiles are good to about 1e-10; bounds are moved outwards by more
@@ -175,7 +177,7 @@ class Gaps:
 
 
 def gaps_of(
-    columns: Columns, groups: Sequence[Group], request: "Request", pooled: NDArray[np.bool_], delta: float
+    columns: "Columns", groups: Sequence[Group], request: "Request", pooled: NDArray[np.bool_], delta: float
 ) -> Gaps:
     """Return the gaps; `request` is that of each group, and `pooled` groups follow another rule than theirs.
 
@@ -222,7 +224,15 @@ def gaps_of(
     return Gaps(*sides)
 
 
-def bounds(n: Counts, errors: Counts, budget: Counts, delta: float) -> tuple[Numbers, Numbers]:
+def budgets_of(promise: "Promise | None", sizes: "Counts") -> "Counts":
+    """Return the error budget of each size, -1 where it is too small or nothing is promised."""
+    if promise is None:
+        return np.full(sizes.size, NO_COUNT)
+    found: Counts = each(lambda n: (count_of(promise.budget(n).errors),), sizes)[0]
+    return found
+
+
+def bounds(n: "Counts", errors: "Counts", budget: "Counts", delta: float) -> "tuple[Numbers, Numbers]":
     """Return between which rates each group lies whose budget set the threshold, but for delta: eq. (57).
 
     >>> low, high = bounds(np.array([100]), np.array([1]), np.array([1]), 0.05)
@@ -234,7 +244,7 @@ def bounds(n: Counts, errors: Counts, budget: Counts, delta: float) -> tuple[Num
     return low, high
 
 
-def counted_bounds(n: Counts, errors: Counts, level: Numbers | float) -> tuple[Numbers, Numbers]:
+def counted_bounds(n: "Counts", errors: "Counts", level: "Numbers | float") -> "tuple[Numbers, Numbers]":
     """Return the lower and the upper bound of each rate, each but for a level: eq. (59), eq. (114).
 
     >>> low, high = counted_bounds(np.array([1000]), np.array([70]), 0.0127)
@@ -250,7 +260,7 @@ def counted_bounds(n: Counts, errors: Counts, level: Numbers | float) -> tuple[N
     return low * (1.0 - _OUTWARDS), np.minimum(1.0, high * (1.0 + _OUTWARDS))
 
 
-def _widest(low: Numbers, high: Numbers) -> tuple[float | None, tuple[int, ...]]:
+def _widest(low: "Numbers", high: "Numbers") -> tuple[float | None, tuple[int, ...]]:
     """Return the largest difference between the upper bound of one group and the lower one of another."""
     if low.size < 2:
         return None, ()
