@@ -22,7 +22,7 @@ from pac_wrap import (
 )
 from pac_wrap.base.codec import checksum
 from pac_wrap.method.certificates.consistency import inconsistencies
-from pac_wrap.method.groups import file
+from pac_wrap.method.groups import columns as file
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
