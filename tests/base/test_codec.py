@@ -151,7 +151,7 @@ def test_names_that_stand_twice_are_refused_at_any_depth(text: str) -> None:
 
 def leaves(content: Content) -> list[tuple[str, ...]]:
     """Return where each value stands; the clauses by their places."""
-    inner = {
+    inner: dict[str, Any] = {
         name: dict(enumerate(value)) if name == "clauses" else value if isinstance(value, dict) else None
         for name, value in content.items()
     }

@@ -295,7 +295,7 @@ CERTIFICATES: dict[str, tuple[str | bytes, str]] = {
     "a list": ("[]", "the certificate is not a JSON object; is it the right file?"),
     "something else": ("{}", "is it the right file?"),
     "edited": (CERTIFICATE.read_text().replace("0.46", "0.47", 1), "changed after it was written"),
-    "newer": (json.dumps(json.loads(CERTIFICATE.read_text()) | {"schema": 3}), "update pac-wrap-ad"),
+    "newer": (json.dumps(json.loads(CERTIFICATE.read_text()) | {"schema": 4}), "update pac-wrap-ad"),
     "deep": ("[" * 100_000, "more than 100 of the character '['"),
 }
 USES = {

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from pac_wrap.cli import app
-from pac_wrap.cli.paper import data
+from pac_wrap.cli.commands import data
 from pac_wrap_paper.data import registry
 from pac_wrap_paper.data.registry import ENTRIES, Entry
 from pac_wrap_paper.data.store import VARIABLE

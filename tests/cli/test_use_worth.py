@@ -156,7 +156,7 @@ def test_what_is_shown_as_json_is_a_certificate_again(tmp_path: Path) -> None:
     shown = succeeded("show", CERTIFICATE, "--format", "json")
     assert shown == CERTIFICATE.read_text(encoding="utf-8")
     assert Certificate.from_json(shown) == Certificate.load(CERTIFICATE)
-    assert json.loads(shown)["thresholds"] == {"alarm_from": 1.9350000000000003, "clear_below": 0.46}
+    assert [one["threshold"] for one in json.loads(shown)["clauses"]] == [1.9350000000000003, 0.46]
 
 
 def test_what_is_shown_as_markdown_is_one_table() -> None:

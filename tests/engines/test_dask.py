@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import IsolationForest
 
-from pac_wrap import Guarantee, MissingExtraError, PACWrap, UpsideDownWarning, anomaly_scores
+from pac_wrap import Certificate, Guarantee, MissingExtraError, PACWrap, UpsideDownWarning, anomaly_scores
 from pac_wrap.detectors.scores import UnfittedError
 from pac_wrap.engines import dask as engine
 from pac_wrap.engines.dask import partitions_of
@@ -64,7 +64,9 @@ def put_together(pieces: list[Any], like: Any) -> Any:
 
 
 def in_memory(frame: Any, *arguments: Any, **options: Any) -> str:
-    return calibrate_labelled(frame.score.to_numpy(), frame.label.to_numpy(), *arguments, **options).to_json()
+    scores, labels = frame.score.to_numpy(), frame.label.to_numpy()
+    made: Certificate = calibrate_labelled(scores, labels, *arguments, **options)
+    return made.to_json()
 
 
 @pytest.mark.parametrize("options", RULES.values(), ids=[*RULES])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pac_wrap import Certificate
 from pac_wrap.engines import dask as engine
 from pac_wrap.engines.dask import FirstLabels, _count_labels, exact_numbers, label_texts
 from pac_wrap.engines.files import EngineFiles
@@ -52,7 +53,8 @@ def write(frame: Any, name: str, **options: Any) -> str:
 def by_duckdb(files: list[str], label: str = "y", anomaly_label: str | None = None, **options: Any) -> str:
     with open_table(files, ["s"], label) as opened:
         scores, anomalous = opened.labelled("s", label, anomaly_label)
-    return calibrate_labelled(scores, anomalous, **options).to_json()
+    made: Certificate = calibrate_labelled(scores, anomalous, **options)
+    return made.to_json()
 
 
 def by_dask(files: list[str], label: str = "y", anomaly_label: str | None = None, **options: Any) -> str:

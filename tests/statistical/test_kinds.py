@@ -158,7 +158,7 @@ def test_counted_kinds_hold_together_with_the_product_of_their_confidences() -> 
         region = certificate.verdicts(SUPPORT) == 0
         over = [
             masses @ region > (PARTS if part.ceiling is None else floor(Fraction(part.ceiling) * PARTS))
-            for part in certificate.anomalous
+            for part in certificate.of("anomalous")
         ]
         broken += np.outer(p[:, i], p[:, j]) * (over[0][:, None] | over[1][None, :])
     tail = 1 - exact_confidence(2, 0.6, error_budget(2, 0.6, DELTA))

@@ -55,7 +55,8 @@ def certificate(files: list[Path], **options: Any) -> str:
 def whole(scores: Any, labels: Any, **options: Any) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
-        return calibrate_labelled(np.asarray(scores), np.asarray(labels), **options).to_json()
+        made: Certificate = calibrate_labelled(np.asarray(scores), np.asarray(labels), **options)
+        return made.to_json()
 
 
 @pytest.fixture

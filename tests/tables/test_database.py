@@ -105,7 +105,8 @@ TABLES = {
 def in_memory(scores: Any, labels: Any, **options: Any) -> Certificate:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
-        return calibrate_labelled(scores, labels, **options)
+        made: Certificate = calibrate_labelled(scores, labels, **options)
+        return made
 
 
 @pytest.mark.parametrize("options", slow_but(3, RULES.values()), ids=[*RULES])

@@ -190,7 +190,7 @@ def _rungs(n: tuple[int, int], asked: Guarantee = ASKED) -> tuple[dict[int, floa
 
     Those of `Staircase.budgets`, but for the last digits, and a thousand times faster.
     """
-    stair = staircase(asked, n, Raise().highest)
+    stair = staircase(asked.promises, n, Raise().highest)
     errors = np.arange(stair.rungs.start, stair.rungs.stop)
     paid = _upper(errors, stair.ladder.n, stair.ladder.level)
     paid[errors == stair.ladder.kept] = stair.ladder.asked

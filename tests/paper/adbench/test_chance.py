@@ -253,7 +253,7 @@ def test_on_all_points_no_method_is_broken_more_often_than_promised(
 
 @pytest.mark.parametrize("n", [(200, 62), (62, 200), (90, 90), (300, 20)])
 def test_the_rungs_are_those_of_the_strategy(n: tuple[int, int]) -> None:
-    stair = staircase(ASKED, n, Raise().highest)
+    stair = staircase(ASKED.promises, n, Raise().highest)
     expected: tuple[dict[int, float], dict[int, float]] = ({}, {})
     for rung in stair.rungs:
         for side, budget in zip(expected, stair.budgets(rung), strict=True):
