@@ -40,15 +40,16 @@ def test_a_table_gives_the_certificate_of_its_scores_by_kind(table: Path, tmp_pa
     shown = succeeded("calibrate", table, *COLUMNS, *CEILINGS, "-o", saved)
     found = Certificate.load(saved)
     assert found == EXPECTED
-    assert shown == f"{found}\n"
-    assert "read by duckdb" in shown
+    assert shown == f"{found.bare}\n"
     assert "verified" in succeeded("verify", saved, table, *COLUMNS)
     report = tmp_path / "report.md"
     succeeded("calibrate", table, *COLUMNS, *CEILINGS, "--report", report)
     page = report.read_text(encoding="utf-8")
     assert "- Anomalous 'takeover' sets clear\\_below" in page
     assert "| 'takeover' (binds) | anomalous | 120 | 10 % | 6 |" in page
-    assert succeeded("show", saved) == shown
+    told = succeeded("show", saved)
+    assert told.startswith(shown)
+    assert "read by duckdb" in told
     assert "sets clear\\_below" in succeeded("show", saved, "--format", "markdown")
     assert "takeover" in succeeded("show", saved, "--format", "json")
     measured = succeeded("evaluate", saved, table, *COLUMNS)
