@@ -154,6 +154,9 @@ OPTIONAL = {
     "digests",
     "shift",
     "label_noise",
+    "certified",
+    "found_at",
+    "kind",
 }
 
 
