@@ -16,6 +16,10 @@ def test_a_clause_says_what_its_points_contributed() -> None:
     assert Clause(Population("normal"), None, None, 7, "0" * 16).words == "7 scores, nothing asked for"
 
 
+def test_a_clause_that_promises_nothing_is_sure_of_nothing() -> None:
+    assert Clause(Population("normal"), None, None, 7, "0" * 16).confidence == 0
+
+
 def test_a_clause_that_is_not_there_is_refused() -> None:
     with pytest.raises(InputError, match="no clause about anomalous points of kind 'b'; clauses lists"):
         CERTIFICATE.clause("anomalous", "b")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pac_wrap import InputError, calibrate_labelled
+from pac_wrap import Guarantee, InputError, calibrate_labelled
 
 
 def test_rates_are_printed_the_worst_group_first_with_what_is_exceeded() -> None:
@@ -38,3 +38,17 @@ def test_a_group_is_looked_up_by_its_text_as_everywhere() -> None:
     for other in (True, 3, None):
         with pytest.raises(InputError, match="there is no group"):
             measured.of(other)
+
+
+def test_groups_are_sure_together_only_where_that_was_asked() -> None:
+    scores, labels, groups = [*range(400)] * 2, [*[0] * 200, *[1] * 200] * 2, ["a"] * 400 + ["b"] * 400
+    apart = calibrate_labelled(scores, labels, by=groups)
+    assert apart.confidence is None
+    together = calibrate_labelled(scores, labels, by=groups, together=True, overlap="raise")
+    assert together.confidence == 0.9  # a level is chosen on both classes, so that only the sum is proved
+
+
+def test_sets_of_groups_with_one_ceiling_rule_out_one_label() -> None:
+    scores, labels, groups = [*range(400)], [*[0] * 200, *[1] * 200], ["a"] * 400
+    found = calibrate_labelled(scores, labels, Guarantee(max_fpr=0.05, max_fnr=None), by=groups)
+    assert found.prediction_sets([0.0, 500.0], ["a", "a"]).tolist() == [[True, True], [False, True]]

@@ -213,3 +213,16 @@ def test_a_ceiling_that_is_counted_is_no_lower_than_one_that_can_be_asked_for() 
     # 1 - (1 - 1e-16)^(1/100), about 1e-18, is less than the least ceiling
     assert certificate.fpr.ceiling == 1e-15
     assert nextafter(upper_bound(0, 100, 1 - 1e-16), 1) < 1e-15
+
+
+def test_where_both_ceilings_are_kept_the_strategy_says_so_and_the_threshold_is_a_score() -> None:
+    scores = np.linspace(0.0, 1.0, 200)
+    certificate = calibrate(scores, scores + 3.0, overlap="hold_fnr_if_needed")
+    sentences = list(certificate.overlap.explanation(certificate.claim))
+    assert sentences == [
+        "Strategy hold_fnr_if_needed: one threshold keeps both ceilings with their whole deltas."
+    ]
+    tau = certificate.rule.anomaly_from
+    assert tau in (*scores, *(scores + 3.0))
+    lost = float(np.float32(tau)) != tau
+    assert bool(certificate.undecidable("float32")) == lost
