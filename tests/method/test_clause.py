@@ -21,7 +21,9 @@ def test_a_clause_that_promises_nothing_is_sure_of_nothing() -> None:
 
 
 def test_a_clause_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InputError, match="no clause about anomalous points of kind 'b'; clauses lists"):
+    with pytest.raises(
+        InputError, match=r"no clause about anomalous points of kind 'b'; certificate\.clauses lists"
+    ):
         CERTIFICATE.clause("anomalous", "b")
 
 

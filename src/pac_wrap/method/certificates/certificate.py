@@ -205,7 +205,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         for one in self.clauses:
             if (one.of.label, one.of.kind) == (label, kind):
                 return one
-        raise InputError(f"there is no clause about {Population(label, kind)}; clauses lists those there are")
+        raise InputError(
+            f"there is no clause about {Population(label, kind)}; certificate.clauses lists those there are"
+        )
 
     def of(self, label: Label) -> list[Clause]:
         """Return the clauses about a class.

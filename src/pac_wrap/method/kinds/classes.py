@@ -251,7 +251,7 @@ class ClassCertificate(SavedAsJSON):
         if not 2 <= len(set(names)) == len(names) <= MOST_CLASSES or not all(names):
             yield f"there must be 2 to {MOST_CLASSES:,} classes, each with its own name"
         if len({one.asked.delta for one in self.clauses if one.asked is not None}) != 1:
-            yield "each class has its own delta, and all of them the same"
+            yield "all classes must have the same delta"
         for one in self.clauses:
             of = quoted(one.of.kind)
             yield from digest_problems(of, one.n, one.digest)

@@ -439,8 +439,8 @@ class Robust:
         limit, one = check_rate("ceiling", ceiling), cast("Certificate", self)
         if one.by_kind:
             raise InputError(
-                "the kinds of a class have ceilings of their own and bear different shifts; calibrate without"
-                " kinds to ask for one"
+                "the kinds of a class bear different shifts, so no radius holds for all of them; calibrate"
+                " without kinds"
             )
         if one.fpr.certified is None and one.fnr.certified is None:
             raise InputError(
