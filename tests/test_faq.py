@@ -11,7 +11,7 @@ import pac_wrap
 from pac_wrap import tails
 from pac_wrap.detectors.safety import WITNESSES
 from pac_wrap.method.curves.band import band_of
-from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import cdf
 from pac_wrap.tails.walks import first_success, look_budgets
 from support.pages import ROOT
 

@@ -33,7 +33,7 @@ def test_every_folder_has_its_place() -> None:
 
 
 def test_there_is_something_to_check() -> None:
-    assert imported(ROOT / "method/certificates/certificate.py") >= {"base.codec", "version"}
+    assert imported(ROOT / "method/certificate.py") >= {"base.codec", "version"}
     assert imported(ROOT / "base/text.py") == set()
 
 

@@ -10,7 +10,7 @@ import pytest
 import pac_wrap
 from pac_wrap import PACWrapError, tails, validation
 from pac_wrap import series as timeseries
-from pac_wrap.method.request import Request
+from pac_wrap.method.calibrate import Request
 
 # of no type, so that arguments may be of any
 PUBLIC: Any = pac_wrap

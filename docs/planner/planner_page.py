@@ -22,7 +22,7 @@ from pac_wrap.method.robust.shift_and_noise import Room
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.report.numbers import ceiling, confidence
 from pac_wrap.tails import achievable_rate, min_samples
-from pac_wrap.tails.binomial import last_true
+from pac_wrap.tails.bounds import last_true
 from pac_wrap.tails.ladder import Ladder, local_level
 
 HERE = Path(__file__).parent

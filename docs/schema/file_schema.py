@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pac_wrap.base.codec import form_of
 from pac_wrap.base.text import LONGEST
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.columns import Columns, Head
 from pac_wrap.method.groups.values import MOST_GROUPS

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pac_wrap.errors import UpsideDownWarning as UpsideDownWarning
     from pac_wrap.errors import VacuousWarning as VacuousWarning
     from pac_wrap.method.calibrate import calibrate as calibrate
+    from pac_wrap.method.calibrate import calibrate_chunks as calibrate_chunks
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
-    from pac_wrap.method.certificates.certificate import Certificate as Certificate
-    from pac_wrap.method.certify import calibrate_chunks as calibrate_chunks
+    from pac_wrap.method.certificate import Certificate as Certificate
     from pac_wrap.method.curves.certify import certify_curve as certify_curve
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
     from pac_wrap.method.curves.certify import certify_curve_labelled as certify_curve_labelled
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from pac_wrap.method.robust.shift_and_noise import TotalVariation as TotalVariation
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
-    from pac_wrap.method.strategies.abstain import Abstain as Abstain
     from pac_wrap.method.strategies.algorithm1 import Algorithm1 as Algorithm1
     from pac_wrap.method.strategies.hold import Hold as Hold
+    from pac_wrap.method.strategies.interface import Abstain as Abstain
     from pac_wrap.method.strategies.raising import Raise as Raise
     from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.streams.verdict_stream import VerdictStream as VerdictStream

@@ -9,9 +9,9 @@ from pac_wrap.base.arguments import as_class_mask
 from pac_wrap.detectors.estimator import PACWrap
 from pac_wrap.detectors.scores import anomaly_scores, core_of
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.ranks.auc import auc
+from pac_wrap.ranks.memory import auc
 
 __all__ = ["certified_ceiling_scorer", "decided_share_scorer", "ranking_scorer"]
 

@@ -15,8 +15,7 @@ from pac_wrap.base.arguments import Scores, as_scores, check_count, check_rate
 from pac_wrap.errors import InputError
 from pac_wrap.method.metrics import ExactViolation, ViolationRate, errors_within
 from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
-from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import error_budget, hypergeometric_cdf
+from pac_wrap.tails.bounds import cdf, error_budget, hypergeometric_cdf
 
 __all__ = ["ExactViolation", "ViolationRate", "exact_violation", "violation_rate"]
 

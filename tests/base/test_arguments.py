@@ -19,9 +19,8 @@ from pac_wrap.base.arguments import (
     check_rate,
 )
 from pac_wrap.errors import InputError, LabelWarning, PACWrapError
-from pac_wrap.method.certify import certify
+from pac_wrap.method.calibrate import Request, certify
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.method.request import Request
 from pac_wrap.method.source import PartitionSource
 from pac_wrap.series import random_violation, window_points
 from pac_wrap_paper.detectors import DevNet

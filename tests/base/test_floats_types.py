@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pac_wrap import Guarantee, calibrate, calibrate_chunks, calibrate_labelled
 from pac_wrap.base.arguments import score_type
 from pac_wrap.base.floats import ScoreType, is_narrower, represents, rounded, rounding_edge, straddled
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.kernels import digest
 from support.strategies import calibrate_quietly, refusal

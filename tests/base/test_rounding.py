@@ -19,7 +19,7 @@ from pac_wrap.base.floats import (
     rounded_up,
 )
 from pac_wrap.cli.demo import _promise
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.report import sentences

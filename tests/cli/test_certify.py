@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, Hold, Raise, calibrate
-from pac_wrap.method.certificates.provenance import Provenance
+from pac_wrap.method.provenance import Provenance
 from pac_wrap.tables.calibrate import TableSource
 from support.shell import GOLDEN, command, invoke, parquet, refused, succeeded, write
 

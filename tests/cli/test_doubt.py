@@ -7,7 +7,7 @@ import pytest
 
 from pac_wrap import calibrate
 from pac_wrap.errors import PACWrapWarning
-from pac_wrap.method.certificates.provenance import Doubt, Provenance
+from pac_wrap.method.provenance import Doubt, Provenance
 from support.shell import GOLDEN, invoke, parquet, write
 
 CERTIFICATE = calibrate(np.arange(200.0), np.arange(150.0, 350.0)).with_provenance(

@@ -18,7 +18,7 @@ from pac_wrap import __version__
 from pac_wrap.cli import app, main, process
 from pac_wrap.cli.process import Output, ended, standard_output
 from pac_wrap.errors import InputError, OutputError
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from support.patience import LIMIT
 from support.shell import CERTIFICATE, command, invoke, one_sentence
 

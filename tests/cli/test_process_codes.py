@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pac_wrap import __version__
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from support.patience import LIMIT
 from support.shell import CERTIFICATE, GOLDEN, SCRIPT, invoke, one_sentence, refused, write
 from support.slow import slow_but
@@ -97,10 +97,10 @@ def test_standard_output_is_closed_and_its_number_is_not_taken_by_a_table(place:
 BREAKS = """
 import sys
 from pac_wrap.cli import main
-import pac_wrap.method.certificates.certificate
+import pac_wrap.method.certificate
 def broken(*_):
     raise KeyError("surprise")
-pac_wrap.method.certificates.certificate.Certificate.from_json = broken
+pac_wrap.method.certificate.Certificate.from_json = broken
 sys.argv = ["pac-wrap", *sys.argv[1:]]
 main()
 """

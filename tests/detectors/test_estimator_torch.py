@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from pac_wrap import InputError, PACWrap, anomaly_scores
-from pac_wrap.ranks.auc import auc
+from pac_wrap.ranks.memory import auc
 
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 

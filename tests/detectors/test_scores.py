@@ -25,7 +25,7 @@ from sklearn.svm import SVC, OneClassSVM
 
 from pac_wrap import DetectorError, InputError, PACWrapError, anomaly_scores
 from pac_wrap.detectors.scores import UnfittedError, takes_labels
-from pac_wrap.ranks.auc import auc
+from pac_wrap.ranks.memory import auc
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(0, 1, (200, 3)), RNG.normal(6, 1, (40, 3))

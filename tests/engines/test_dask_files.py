@@ -11,8 +11,7 @@ from pac_wrap import Certificate
 from pac_wrap.engines import dask as engine
 from pac_wrap.engines.dask import FirstLabels, _count_labels, exact_numbers, label_texts
 from pac_wrap.engines.files import EngineFiles
-from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.method.request import Request
+from pac_wrap.method.calibrate import Request, calibrate_labelled
 from pac_wrap.tables.table import open_table
 from support.daskcluster import cluster, needs_dask
 from support.strategies import RULES, refusal

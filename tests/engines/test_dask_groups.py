@@ -10,8 +10,8 @@ import pytest
 from pac_wrap import Guarantee, UpsideDownWarning, VacuousWarning, calibrate
 from pac_wrap.engines import dask as engine
 from pac_wrap.engines.files import EngineFiles
+from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.calibrate import GroupRequest
-from pac_wrap.method.request import Request
 from pac_wrap.tables.table import open_table
 from support.daskcluster import cluster, current, needs_dask
 from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory, json_of_tokens

@@ -16,8 +16,7 @@ import pytest
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.engines.spark import spark_session
 from pac_wrap.errors import InputError, MissingExtraError
-from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.method.request import Request
+from pac_wrap.method.calibrate import Request, calibrate_labelled
 from support import sparksession
 from support.patience import LIMIT
 from support.strategies import refusal
@@ -192,7 +191,7 @@ import sys, warnings
 from pathlib import Path
 warnings.simplefilter("error")
 from pac_wrap.engines.files import EngineFiles
-from pac_wrap.method.request import Request
+from pac_wrap.method.calibrate import Request
 files = EngineFiles("spark", [Path(sys.argv[1])], "read_csv", master="local[2]")
 found = files.certify(Request(), ("score", "the label"), None)
 print(found.bare.to_json(), end="")

@@ -15,8 +15,8 @@ from pac_wrap import GroupCertificate, calibrate_labelled
 from pac_wrap.engines import spark
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.engines.spark import GroupedFrame
+from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.calibrate import GroupRequest, Part
-from pac_wrap.method.request import Request
 from pac_wrap.tables.table import open_table
 from support import sparksession
 from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory, json_of_tokens

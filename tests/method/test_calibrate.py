@@ -12,18 +12,23 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
-from pac_wrap.method.calibrate import calibrate, calibrate_labelled
-from pac_wrap.method.certificates.certificate import Overlap
-from pac_wrap.method.certify import calibrate_chunks
+from pac_wrap.method.calibrate import (
+    WORDS,
+    Request,
+    as_strategy,
+    calibrate,
+    calibrate_chunks,
+    calibrate_labelled,
+)
+from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee, as_guarantee
-from pac_wrap.method.request import WORDS, Request, as_strategy
 from pac_wrap.method.rule import Verdict
-from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Regime, Thresholds
-from pac_wrap.ranks.auc import is_upside_down
+from pac_wrap.ranks.memory import is_upside_down
 from support.kept import kept as kept_by
 from support.strategies import (
     LARGEST,

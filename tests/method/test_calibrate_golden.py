@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import Algorithm1, Certificate, Guarantee, Hold, UpsideDownWarning, VacuousWarning, calibrate
-from pac_wrap.method.certificates.certificate import Overlap
-from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.tables.sql import Dialect, verdict_sql
 from support import recipes
 from support.kept import kept as kept_by

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from pac_wrap import PACWrap, UpsideDownWarning, calibrate, calibrate_chunks, calibrate_labelled
-from pac_wrap.method.certify import certify
+from pac_wrap.method.calibrate import Request, certify
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.request import Request
 from pac_wrap.method.source import PartitionSource
-from pac_wrap.ranks.auc import auc, is_upside_down
+from pac_wrap.ranks.memory import auc, is_upside_down
 from pac_wrap.ranks.passes import survey
 from pac_wrap.report.sentences import Report, warnings_of
 from statistical.claims import assert_at_most, assert_power

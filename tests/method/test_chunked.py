@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method import source as module
-from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certify import calibrate_chunks
+from pac_wrap.method.calibrate import Request, calibrate_chunks, calibrate_labelled
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise

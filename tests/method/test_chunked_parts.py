@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certify import certify
-from pac_wrap.method.request import Request
+from pac_wrap.method.calibrate import Request, calibrate_labelled, certify
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.source import PartitionSource
 from pac_wrap.ranks import passes
 from pac_wrap.ranks.memory import Rank

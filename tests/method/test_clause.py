@@ -3,9 +3,8 @@
 import pytest
 
 from pac_wrap import InputError, calibrate
-from pac_wrap.method.clause import Clause
 from pac_wrap.method.metrics import Measured
-from pac_wrap.method.promise import Population
+from pac_wrap.method.promise import Clause, Population
 
 CERTIFICATE = calibrate(range(100), {"a": range(200, 300)})
 

@@ -16,7 +16,7 @@ from pac_wrap import (
     calibrate_labelled,
     evaluate,
 )
-from pac_wrap.method.request import Request
+from pac_wrap.method.calibrate import Request
 
 RANDOM = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RANDOM.normal(0, 1, 500), RANDOM.normal(3, 1, 500)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, calibrate
 from pac_wrap.method.promise import OF_DRAWS, OF_SERIES
-from pac_wrap.method.sampling import Sampling
+from pac_wrap.method.provenance import Sampling
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import rendered
 from support.shell import CERTIFICATE, invoke, succeeded

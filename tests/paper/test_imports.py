@@ -109,7 +109,7 @@ def test_the_library_loads_the_paper_only_when_a_command_asks_for_it() -> None:
         "from pac_wrap.validation import Integers",
         "from pac_wrap import method",
         "import pac_wrap.base.files",
-        "def late():\n    from pac_wrap.ranks.auc import auc",
+        "def late():\n    from pac_wrap.ranks.memory import auc",
         "import_module('pac_wrap.report.figures')",
         "importlib.import_module('pac_wrap.report.figures')",
     ],

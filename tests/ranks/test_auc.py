@@ -9,8 +9,7 @@ from hypothesis import given
 
 from pac_wrap import LabelWarning
 from pac_wrap.ranks import memory
-from pac_wrap.ranks.auc import auc, breaks_off, rough_auc, warn_if_selected, warn_of_labels
-from pac_wrap.ranks.memory import RankedInMemory
+from pac_wrap.ranks.memory import RankedInMemory, auc, breaks_off, rough_auc, warn_if_selected, warn_of_labels
 from statistical.claims import assert_at_most, assert_power, assert_rate
 from support.strategies import Floats, scores
 

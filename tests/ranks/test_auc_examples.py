@@ -1,6 +1,6 @@
 import numpy as np
 
-from pac_wrap.ranks.auc import auc, breaks_off, is_upside_down, spaced_positions
+from pac_wrap.ranks.memory import auc, breaks_off, is_upside_down, spaced_positions
 
 
 def test_auc() -> None:

@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 from pac_wrap import Guarantee, certify_curve
 from pac_wrap.base.floats import ScoreType, just_below
 from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certify import certify
+from pac_wrap.method.calibrate import Request, calibrate, certify
 from pac_wrap.method.curves.curve import CurveRequest
-from pac_wrap.method.request import Request
 from pac_wrap.method.source import CountedSource
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.ranks import counted
-from pac_wrap.ranks.auc import auc
 from pac_wrap.ranks.counted import Cells, Grid, Sample, Some, Spread, least_auc
 from pac_wrap.ranks.kernels import kernels
+from pac_wrap.ranks.memory import auc
 from support.strategies import Floats, calibrate_quietly, every_rule, guarantee, refusal, scores
 
 
@@ -180,7 +178,7 @@ def test_any_scores(normal: Floats, anomalous: Floats, asked: Guarantee, step: i
     with pytest.MonkeyPatch.context() as patch:
         if tight:
             tighten(patch, few=2, cells=8, knots=4, listed=1, ranges=1)
-        patch.setattr("pac_wrap.method.certify.warn_if_upside_down", lambda *_: None)
+        patch.setattr("pac_wrap.method.calibrate.warn_if_upside_down", lambda *_: None)
         for overlap in ("abstain", "abstain_always", "raise", "hold_fnr", "algorithm1", Looks(5, 20)):
             expected = calibrate_quietly(normal, anomalous, asked, overlap=overlap).to_json()
             found = certify(CountedSource(InMemory(normal, anomalous, step)), Request.of(asked, overlap))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Monitor, calibrate, calibrate_labelled, certify_curve
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import html
 from support.browser import CLASHES, CONTRAST, WIDE, complains, complaints, downloaded, show

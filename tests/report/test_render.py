@@ -22,7 +22,7 @@ import pytest
 
 from pac_wrap.base.text import visible
 from pac_wrap.errors import InputError, OutputError
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.report.account import Table, account_of
 from pac_wrap.report.figures import style
 from pac_wrap.report.render import write

@@ -16,8 +16,7 @@ from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Account, only
 from pac_wrap.report.render import as_json
 from pac_wrap.tails import min_samples
-from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import Budget, achievable_rate
+from pac_wrap.tails.bounds import Budget, achievable_rate, cdf
 from support.shell import CERTIFICATE, GOLDEN, invoke, succeeded, write
 
 COLUMNS = ["--score", "score", "--label", "label"]

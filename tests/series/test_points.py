@@ -14,7 +14,7 @@ from scipy.signal import lfilter
 from pac_wrap import Certificate, Guarantee, calibrate
 from pac_wrap.errors import DependenceWarning, InputError, VacuousWarning
 from pac_wrap.method.promise import OF_SERIES
-from pac_wrap.method.sampling import Sampling
+from pac_wrap.method.provenance import Sampling
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series import (
     Points,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap import Certificate, Guarantee, UpsideDownWarning, calibrate
-from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.certificate import Overlap
 from support.kept import kept
 
 SUPPORT: Final = (-inf, 0.0, 1.0, inf)

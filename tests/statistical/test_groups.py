@@ -21,8 +21,7 @@ from pac_wrap.method.groups.measure import bounds, counted_bounds
 from pac_wrap.method.promise import Assumption
 from pac_wrap.report.groups import gap_words
 from pac_wrap.tails import error_budget
-from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import lower_bound
+from pac_wrap.tails.bounds import cdf, lower_bound
 from statistical.claims import assert_at_most, assert_power
 from statistical.enumeration import compositions
 

@@ -18,7 +18,7 @@ from pac_wrap import (
     TotalVariation,
     calibrate,
 )
-from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Promise
 from pac_wrap.method.strategies.looks import Looks
 from statistical.claims import assert_at_most, assert_power

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import binom
 
 from pac_wrap import Certificate, Guarantee, UpsideDownWarning, calibrate
-from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.certificate import Overlap
 from statistical.populations import Population, Values
 
 Classes = tuple[Population, Population]

@@ -21,7 +21,7 @@ import pytest
 
 from pac_wrap import Algorithm1, Certificate, CertificateError, PACWrapWarning, calibrate, recalibrate
 from pac_wrap.method.promise import LABELS, OF_SERIES
-from pac_wrap.method.sampling import Sampling
+from pac_wrap.method.provenance import Sampling
 from support.strategies import RULES
 
 Content = dict[str, Any]

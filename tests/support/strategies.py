@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from pac_wrap.base.floats import from_order_key
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import OneGroup, Outcome, Strategy, asked_of
+from pac_wrap.method.strategies.interface import Abstain, OneGroup, Outcome, Strategy, asked_of
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Thresholds
 

@@ -13,12 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.method.calibrate import Request, calibrate_labelled, certify
 from pac_wrap.method.calibrate import calibrate as calibrate_arrays
-from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.provenance import Provenance
-from pac_wrap.method.certify import certify
-from pac_wrap.method.request import Request
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.provenance import Provenance
 from pac_wrap.tables import calibrate as module
 from pac_wrap.tables.calibrate import TableSource, calibrate, certify_curve
 from pac_wrap.tables.table import Table, open_table

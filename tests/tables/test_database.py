@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, InputError, UpsideDownWarning, calibrate_labelled
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.request import Request
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import as_json
 from pac_wrap.tables.database import Source, UnansweredError, calibrate, from_answers

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from pac_wrap import GroupCertificate, Guarantee, InputError, UpsideDownWarning, calibrate_labelled
+from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.values import as_group
-from pac_wrap.method.request import Request
 from pac_wrap.tables import calibrate as module
 from pac_wrap.tables.calibrate import TableGroups
 from pac_wrap.tables.decide import decide_groups_table, evaluate_groups_table, output_options
@@ -85,7 +85,7 @@ def test_a_table_gives_the_certificate_of_memory(ending: str, column: str, tmp_p
 
 
 def test_every_strategy_and_type_of_score(tmp_path: Path) -> None:
-    from pac_wrap.method.request import as_strategy
+    from pac_wrap.method.calibrate import as_strategy
 
     frame = drawn(1500, np.float32)
     path = written(frame, tmp_path, "parquet")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pac_wrap.engines.files import EngineFiles
-    from pac_wrap.method.request import Request
+    from pac_wrap.method.calibrate import Request
     from pac_wrap.method.robust.weights import Draws
     from pac_wrap.report.account import Fact
     from pac_wrap.tables.table import FoundFiles
@@ -102,10 +102,9 @@ def calibrate(
 
     By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
     """
-    from pac_wrap.method.certify import drawn_by
+    from pac_wrap.method.calibrate import Request, as_strategy, drawn_by
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.kinds.calibrate import KindRequest
-    from pac_wrap.method.request import Request, as_strategy
     from pac_wrap.report.render import check_ending
 
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
@@ -247,7 +246,7 @@ def _cluster(reading: Reading, found: "FoundFiles") -> "EngineFiles":
 
 def dated(made: Any, tables: list[str]) -> Any:
     """Return what was made with the tables as they were named, and the time of day."""
-    from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.method.provenance import now
 
     return made.with_provenance(tables=tuple(tables), date=now())
 
@@ -444,9 +443,9 @@ def recalibrate(
     """
     from dataclasses import replace
 
-    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.monitoring.recalibrate import successor
-    from pac_wrap.method.request import Request
 
     loaded = Certificate.load(certificate)
     if loaded.lineage is not None and loaded.lineage.ledger == own_delta:

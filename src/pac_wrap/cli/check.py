@@ -21,7 +21,7 @@ from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError, PACWrapWarning
 
 if TYPE_CHECKING:
-    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.verify import Verification
 
 
@@ -120,9 +120,9 @@ def verify(
 
 def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Make a certificate or a curve again from all rows of some tables, and compare."""
+    from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.curve import Curve, CurveRequest
     from pac_wrap.method.kinds.calibrate import KindRequest
-    from pac_wrap.method.request import Request
     from pac_wrap.method.verify import compare, request_of
 
     request: Any

@@ -18,9 +18,9 @@ from pac_wrap.cli.process import progress_bar, say, standard_output
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.method.certificates.certificate import Certificate
-    from pac_wrap.method.certificates.provenance import Doubt
+    from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.provenance import Doubt
     from pac_wrap.method.rule import Counted
     from pac_wrap.streams.decide import Asked
     from pac_wrap.tables.files.text_format import ByteReader
@@ -106,7 +106,7 @@ def decide(
 
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
-    from pac_wrap.method.certificates.provenance import Doubt
+    from pac_wrap.method.provenance import Doubt
     from pac_wrap.streams.decide import ADDED, is_streamed
     from pac_wrap.tables.columns import refuse_added
     from pac_wrap.tables.files.text_format import read_start, standard_input
@@ -342,8 +342,8 @@ def sql(
             typer.echo(statement)
         return
     from pac_wrap.base.arguments import label_of
-    from pac_wrap.method.certificates.provenance import now
-    from pac_wrap.method.request import Request
+    from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.provenance import now
     from pac_wrap.tables.database import Source, UnansweredError, from_answers
 
     if certificate is not None or table is None:

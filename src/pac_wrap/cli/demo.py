@@ -15,7 +15,7 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import confidence_left, kept_together, rounded_up
 from pac_wrap.detectors.scores import anomaly_scores
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule

@@ -75,7 +75,7 @@ class _Job:
             yield
 
     def _take(self, rows: "Rows", name: str | None, **how: bool) -> None:
-        from pac_wrap.method.certificates.certificate import Certificate
+        from pac_wrap.method.certificate import Certificate
         from pac_wrap.method.groups.certificate import decided
 
         before, one, told = set(self.monitor.alarms), self.monitor.certificate, dict[str, Any](how)
@@ -116,7 +116,7 @@ class _Job:
 
     def watch_table(self, tables: list[str], start: bytes) -> None:
         """Watch a whole table, or nothing of it: the state is saved at the end."""
-        from pac_wrap.method.certificates.certificate import Certificate
+        from pac_wrap.method.certificate import Certificate
         from pac_wrap.streams.monitor import rows_of_table
         from pac_wrap.tables.columns import refuse_narrower
         from pac_wrap.tables.decide import refuse_undecidable

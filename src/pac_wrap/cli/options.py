@@ -317,7 +317,7 @@ class Reading:
 
     def certify(self, source: Any, request: Any) -> Any:
         """Return the certificate or the curve that a request gets from the scores of a table."""
-        from pac_wrap.method.certify import certify
+        from pac_wrap.method.calibrate import certify
         from pac_wrap.method.groups.calibrate import certify_groups
         from pac_wrap.method.kinds.calibrate import certify_kinds
 
@@ -519,7 +519,7 @@ _HEAD: Final = re.compile(rb'\s*\{\s*"format"\s*:\s*"([^"\\]*)"')
 def load_any(path: Path, *, but: Sequence[str] = ()) -> Any:
     """Return what a file holds, as its header says; what is none of it, or of `but`, is no certificate."""
     from pac_wrap.base.codec import MOST_BYTES
-    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificate import Certificate
 
     with path.open("rb") as file:  # which may be a pipe, that is read once
         text = file.read(MOST_BYTES + 1)

@@ -36,14 +36,13 @@ from pac_wrap.detectors.scores import (
 )
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.alarms.precision import Prevalence
-from pac_wrap.method.calibrate import calibrate, calibrate_labelled
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.calibrate import Request, calibrate, calibrate_labelled
+from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import OF_SUBJECTS, Guarantee, assumed
-from pac_wrap.method.request import Request
 
 
 def divided(X: Any, groups: GroupColumn | str | None) -> tuple[Any, Any]:

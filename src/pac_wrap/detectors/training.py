@@ -31,7 +31,7 @@ from pac_wrap.detectors.scores import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.ranks.auc import auc
+from pac_wrap.ranks.memory import auc
 
 TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
 Share = float | Literal["auto"]

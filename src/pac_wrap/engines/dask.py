@@ -32,13 +32,13 @@ from pac_wrap.engines.frames import (
     scorer,
 )
 from pac_wrap.errors import InputError, PACWrapError
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.calibrate import Block, Part
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.values import NO_SCORES, Lookup, coded, merged
 from pac_wrap.method.kinds.calibrate import coded_kinds, population_codes, populations_of
 from pac_wrap.method.promise import Population
-from pac_wrap.method.request import Request
 from pac_wrap.method.rule import SETS, Rule
 from pac_wrap.method.source import PartitionSource, Source
 from pac_wrap.method.thresholds import Thresholds

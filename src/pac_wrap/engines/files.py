@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from pac_wrap.engines.frames import Engine, LabelCounts, import_package
 from pac_wrap.errors import InputError
-from pac_wrap.method.certify import certify
+from pac_wrap.method.calibrate import certify
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate

@@ -34,8 +34,8 @@ from pac_wrap.engines.frames import (
     scorer,
 )
 from pac_wrap.errors import InputError, MissingExtraError
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.consistency import MOST_KINDS
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import MOST_KINDS, Certificate
 from pac_wrap.method.groups.calibrate import Part, whole_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import (
@@ -48,7 +48,6 @@ from pac_wrap.method.groups.values import (
     too_many,
 )
 from pac_wrap.method.kinds.calibrate import not_kinds, populations_of
-from pac_wrap.method.request import Request
 from pac_wrap.method.source import CountedSource, Source
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, refuse_as_third, require_two

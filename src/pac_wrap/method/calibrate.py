@@ -1,24 +1,417 @@
-"""Labelled scores in, certificate out."""
+"""Labelled scores in, certificate out: what is asked, the one driver for all sources, and the entrances."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, overload
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, cast, overload
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_labelled, check_aligned, type_of
-from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate, Kinds, Overlap
-from pac_wrap.method.clause import warn_of_lacking
-from pac_wrap.method.groups.values import GroupColumn
-from pac_wrap.method.kinds.calibrate import calibrate_kinds, classes_by_kind
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.request import Request, certify_classes, certify_divided, warned
-from pac_wrap.method.robust.weights import Weights
-from pac_wrap.method.weighted import certify_weighted, of_classes
-from pac_wrap.ranks.kernels import kernels
+from pac_wrap.base.arguments import (
+    as_array,
+    as_labelled,
+    as_scores,
+    check_aligned,
+    frames_inside,
+    label_text,
+    type_of,
+)
+from pac_wrap.base.floats import Floats, ScoreType
+from pac_wrap.base.text import quoted
+from pac_wrap.errors import InputError, VacuousWarning
+from pac_wrap.method.certificate import Certificate, Kinds, Overlap
+from pac_wrap.method.promise import (
+    OF_DRAWS,
+    Guarantee,
+    Population,
+    as_guarantee,
+    assumed,
+    clause_of,
+    refuse_room,
+    warn_of_lacking,
+)
+from pac_wrap.method.robust.weights import Draws, Weights, as_weights, survivors
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.source import CLASSES, ChunkSource, Source
+from pac_wrap.method.strategies.algorithm1 import Algorithm1
+from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.interface import Abstain, Asked, OneGroup, asked_of, ends_of, known
+from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.ranks.kernels import kernels, together
+from pac_wrap.ranks.memory import (
+    SMALL,
+    Rank,
+    Ranked,
+    RankedInMemory,
+    unchecked,
+    warn_if_selected,
+    warn_if_upside_down,
+    warn_of_labels,
+)
 
 if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.groups.values import GroupColumn
+
+
+T = TypeVar("T")
+# the words that stand for a strategy with its usual options
+WORDS: Final[dict[str, Overlap]] = {
+    strategy.word: strategy
+    for strategy in (
+        Abstain(),
+        Abstain(always=True),
+        Raise(),
+        Hold("fnr"),
+        Hold("fpr"),
+        Hold("fnr", always=False),
+        Hold("fpr", always=False),
+        Algorithm1(),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a calibration is asked for, checked apart from any score; every entrance takes one.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        The promises to keep.
+    overlap : Strategy
+        What is done where the classes overlap; nothing can with a single ceiling, which decides alone.
+    anomaly_label : object
+        The label that marks an anomaly.
+    """
+
+    guarantee: Guarantee = field(default_factory=Guarantee)
+    overlap: Overlap = field(default_factory=Abstain)
+    anomaly_label: object = 1
+
+    def __post_init__(self) -> None:
+        as_guarantee(self.guarantee)
+        overlap = as_strategy(self.overlap)
+        # with a single ceiling nothing can overlap
+        kept = overlap.one_sided or len(self.guarantee.promises) == 2
+        object.__setattr__(self, "overlap", overlap if kept else Abstain())
+        if self.overlap.given:
+            refuse_room(
+                self.guarantee, "a threshold read off a curve", "certificate.radius says how far it holds"
+            )
+
+    @property
+    def label_text(self) -> str | None:
+        """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
+        return label_text(self.anomaly_label)
+
+    @property
+    def fixed(self) -> "Request":
+        """The same for classes that depend on each other: deltas that add up, whatever the counts."""
+        return replace(self, guarantee=self.guarantee.fixed)
+
+    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the ranks that may be asked for, as far as the numbers of labels tell."""
+        yield from self.overlap.ranks(asked_of(self.overlap.settled(self.guarantee, sizes)), sizes)
+
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
+        """Return the certificate that two classes get, wherever their scores live."""
+        normal, anomalous = ranked
+        wanted = self.overlap.settled(self.guarantee, (normal.size, anomalous.size))
+        return certificate_of(wanted, asked_of(wanted), self.overlap, ranked, score_type)
+
+    @classmethod
+    def of(
+        cls,
+        asked: "Guarantee | Request | None" = None,
+        overlap: str | Overlap | None = None,
+        anomaly_label: object = 1,
+    ) -> "Request":
+        """Return the request that the arguments of an entrance make; a whole request is taken as it is."""
+        if isinstance(asked, Request):
+            if overlap is not None or type(anomaly_label) is not int or anomaly_label != 1:
+                raise InputError("a Request says all that is asked for; leave overlap and anomaly_label out")
+            return asked
+        strategy = Abstain() if overlap is None else as_strategy(overlap)
+        return cls(as_guarantee(asked), strategy, anomaly_label)
+
+
+def certificate_of(
+    wanted: Guarantee,
+    asked: Sequence[Asked],
+    overlap: Overlap,
+    ranked: Sequence[Ranked],
+    score_type: ScoreType,
+) -> Certificate:
+    """Return what a strategy makes of the scores of some populations, wherever they live."""
+    if not any(one.size for one in ranked):
+        raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+    ranks = OneGroup(ranked)
+    made = overlap.decide(asked, ranks)
+    beyond = made.beyond(asked, ranks)
+    if overlap.given and made.certified:
+        # what can be asked of a threshold read off a curve is what the curve bounds there
+        wanted = Guarantee(
+            *(None if one is None else known(one.ceiling) for one in made.found),
+            *(one.delta for one in asked),
+        )
+        asked = asked_of(wanted)
+    return Certificate(
+        guarantee=wanted,
+        overlap=overlap,
+        clauses=tuple(
+            clause_of(one, own, (points.size, points.digest), count, certified=made.certified)
+            for one, own, points, count in zip(asked, made.found, ranked, beyond, strict=True)
+        ),
+        rule=Rule(*ends_of(made.low, made.high, score_type)),
+        score_type=score_type,
+        separable=made.separable,
+        assumptions=assumed(OF_DRAWS, **wanted.rooms),
+    )
+
+
+def as_strategy(overlap: str | Overlap) -> Overlap:
+    """Return the strategy that a word stands for, or the strategy itself."""
+    found = WORDS.get(overlap) if isinstance(overlap, str) else overlap
+    if not isinstance(found, Overlap):
+        raise InputError(
+            f"overlap must be one of {', '.join(map(repr, WORDS))}, or a strategy such as"
+            f" Algorithm1(step=0.05); got {quoted(overlap)}"
+        )
+    return found
+
+
+def certify_classes(
+    request: Request, normal: ArrayLike, anomalous: ArrayLike, *, draws: bool = True
+) -> Certificate:
+    """Return the certificate of two classes whose scores are in memory."""
+    given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
+    low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
+    return certify_divided(request, low, high, type_of(*given), draws=draws)
+
+
+def certify_divided(
+    request: Request, low: Floats, high: Floats, score_type: ScoreType, *, draws: bool = True
+) -> Certificate:
+    """Return the certificate of checked scores in memory.
+
+    `draws`: whether the points are independent draws; only then it tells something where a class breaks off.
+    """
+    normal, anomalous = in_memory((low, high), ("normal", "anomalous"), request.ranks)
+    if low.size and high.size:
+        warn_of_labels(normal, anomalous, draws=draws)
+    return request.certify(normal, anomalous, score_type=score_type)
+
+
+def in_memory(
+    scores: Sequence[Floats], names: Sequence[str], ranks: Callable[[Any], Iterable[Rank]]
+) -> list[RankedInMemory]:
+    """Return checked scores that are asked for their ranks."""
+    sizes = tuple(one.size for one in scores)
+    wanted = dict.fromkeys(range(len(scores)), 1) | {0: sizes[0]}
+    if max(sizes) > SMALL:
+        # the first ranks that are asked for are bracketed in the pass that is made anyway
+        wanted |= {rank.labels[0]: rank.k for rank in islice(ranks(sizes), len(scores))}
+    return together(
+        [partial(RankedInMemory, one, names[p], wanted[p]) for p, one in enumerate(scores)], min(sizes)
+    )
+
+
+def warned(certificate: T) -> T:
+    """Return what was certified; if that is less than was asked for, a warning says so, here alone."""
+    if isinstance(certificate, Certificate) and certificate.empty:
+        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
+    return certificate
+
+
+C = TypeVar("C", bound="Certified")
+C_co = TypeVar("C_co", bound="Certified", covariant=True)
+CHANGES: Final = "the frame has other rows each time it is computed; cache or persist it first"
+
+
+class Certified(Protocol):
+    """What is certified from labelled scores."""
+
+    def with_provenance(self, **facts: Any) -> Self:
+        """Return the same with more known of where it comes from."""
+
+
+class Originated(Protocol):
+    """A source that may know where its scores came from."""
+
+    def origin(self) -> dict[str, Any]:
+        """Return it, as a provenance has it."""
+
+
+class Wanted(Protocol[C_co]):
+    """What can be asked of populations, wherever they live: `Request`, `CurveRequest` and `KindRequest`."""
+
+    def ranks(self, sizes: Any) -> Iterable[Rank]:
+        """Return the ranks that may be asked for."""
+
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> C_co:
+        """Return what the populations get."""
+
+
+def certify(source: Source, request: Wanted[C]) -> C:
+    """Return what a request gets from labelled scores, wherever they live.
+
+    It is the same, byte for byte, whatever the source; only the AUC that warns of scores upside down is that
+    which the source can tell.
+    """
+    if source.draws is not None:
+        check_weighted(request, source.draws.weighted)
+    made = source.answer(CLASSES, partial(answered, request))
+    warn_of_scores(source, [CLASSES])
+    if source.draws is not None and isinstance(made, Certificate):
+        made = cast(C, weighted(made, source.draws))
+    return warned(signed(source, made))
+
+
+def check_weighted(request: object, given: tuple[bool, bool]) -> None:
+    """Refuse what nothing is proved for together with weights."""
+    if not isinstance(request, Request) or request.overlap.given or not request.overlap.fixed_sizes:
+        raise InputError("weights go with labels that are looked at once; calibrate with another overlap")
+    noise = request.guarantee.label_noise or (None, None)
+    if any(one and wrong is not None for one, wrong in zip(given, noise, strict=True)):
+        raise InputError(
+            "weights change the share of wrong labels, so label_noise has no meaning for a class that has"
+            " them; leave one of the two out"
+        )
+
+
+def weighted(made: Certificate, draws: Draws, intervals: bool = False) -> Certificate:
+    """Return a certificate of survivors that says what they survived."""
+    assumptions = assumed(OF_DRAWS, weights=True, **made.guarantee.rooms)
+    return replace(made, assumptions=assumptions, weighting=replace(draws.weighting, intervals=intervals))
+
+
+def answered(request: Wanted[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:
+    """Return what populations get; the ranks that may be asked for are found at once."""
+    ranked[0].prefetch(request.ranks(tuple(one.size for one in ranked)))
+    return request.certify(*ranked, score_type=score_type)
+
+
+def signed(source: Originated, made: C) -> C:
+    """Return what was made with where its scores came from."""
+    facts = source.origin()
+    return made.with_provenance(**facts) if facts else made
+
+
+def warn_of_scores(source: Source, pairs: Iterable[tuple[Population, Population]]) -> None:
+    """Warn of scores that are upside down, or whose points look as if they were chosen by score."""
+    for pair in pairs:
+        if (found := source.auc(*pair)) is not None:
+            warn_if_upside_down(*found)
+    held = source.held()
+    if held is not None and held[0].size + held[1].size:
+        warn_if_selected(*held)
+
+
+def calibrate_chunks(
+    chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]],
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+    anomaly_label: object = 1,
+    weight_bound: float | None = None,
+    seed: int | None = None,
+) -> Certificate:
+    """Return the certificate that `calibrate_labelled` gives for all chunks put together, byte for byte.
+
+    Two to five passes are made, up to two more if one side is held, and seven if ceilings are raised. Memory
+    is a few MB and the largest chunk.
+
+    Parameters
+    ----------
+    chunks : callable
+        Starts a fresh iteration over pairs of scores and labels, the same pairs each time; with a
+        `weight_bound` over triples of scores, labels and weights, in the same order each time.
+    guarantee : Guarantee or Request, optional
+        What to promise; by default both rates at most 0.05, each with delta 0.05.
+    overlap : str or Strategy, optional
+        What is done where the classes overlap; see `calibrate`.
+    anomaly_label : object
+        The label that marks an anomaly.
+    weight_bound : float, optional
+        What no weight exceeds, not only in the chunks; see `calibrate_labelled`.
+    seed : int, optional
+        The seed of the draw by weights; by default the system draws one.
+
+    Returns
+    -------
+    Certificate
+        That of all scores together.
+
+    Raises
+    ------
+    InputError
+        If a chunk is no pair of scores and labels, or the chunks change between two passes.
+
+    Examples
+    --------
+    >>> parts = [([0.1, 0.9], [0, 1]), ([], []), ([0.2], [0])]
+    >>> calibrate_chunks(lambda: parts).regime.value
+    'vacuous'
+    """
+    request = Request.of(guarantee, overlap, anomaly_label)
+    draws = drawn_by(weight_bound, seed)
+    return certify(ChunkSource(chunks, request.anomaly_label, draws), request)
+
+
+def drawn_by(bound: float | None, seed: int | None) -> Draws | None:
+    """Return the draw by weights that have a bound, if there is one."""
+    if bound is None and seed is not None:
+        raise InputError("seed is for weights; give weight_bound and weights too, or leave it out")
+    return None if bound is None else Draws(bound, seed)
+
+
+def certify_weighted(
+    request: Request,
+    scores: tuple[ArrayLike, ArrayLike],
+    weights: tuple[Weights | None, Weights | None],
+    bound: float | None,
+    seed: int | None,
+) -> Certificate:
+    """Return the certificate of the points of each class that survive a draw by their weights, if any."""
+    given = weights[0] is not None, weights[1] is not None
+    draws = Draws(bound, seed, given)
+    intervals = any(isinstance(one, tuple) for one in weights)
+    check_weighted(request, given)
+    if intervals and request.overlap.single:
+        raise InputError(
+            f'intervals of weights go with overlap="abstain" only, got "{request.overlap.word}"; what they'
+            " prove is not proved for others"
+        )
+    if intervals:  # how many points count depends on their scores
+        request = request.fixed
+    kept: list[NDArray[Any]] = []
+    promises = request.guarantee.fpr, request.guarantee.fnr
+    for side, name in enumerate(("normal", "anomalous")):
+        values, weight = as_array(scores[side], name), weights[side]
+        draws.see(side, as_scores(values, name))
+        if weight is not None:
+            low, high = as_weights(weight, f"{name}_weights", values.size, draws.bound)
+            numbers = draws.numbers(side, values.size) * draws.bound
+            values = survivors(values, (numbers < low, numbers < high), promises[side], high=side == 0)
+        kept.append(values)
+    return weighted(certify_classes(request, kept[0], kept[1]), draws, intervals)
+
+
+def of_classes(weights: Weights, mask: NDArray[np.bool_]) -> tuple[Weights, Weights]:
+    """Return the weights of normal and of anomalous points, or pairs of lower and upper ones."""
+    if isinstance(weights, tuple):
+        low, high = zip(*(of_classes(one, mask) for one in weights), strict=True)
+        return low, high
+    values = as_array(weights, "weights")
+    if values.size != mask.size:
+        raise InputError(
+            f"weights must have one weight for each of {mask.size:,} scores, got {values.size:,}"
+        )
+    return values[~mask], values[mask]
 
 
 def calibrate(
@@ -96,6 +489,8 @@ def calibrate(
     if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
         if weighted:
             raise InputError("scores by kind take no weights; calibrate the kinds one by one")
+        from pac_wrap.method.kinds.calibrate import calibrate_kinds
+
         found = calibrate_kinds(normal, anomalous, guarantee, overlap)
         warn_of_lacking(found.clauses)
         return found
@@ -113,7 +508,7 @@ def calibrate_labelled(
     *,
     overlap: str | Overlap | None = None,
     anomaly_label: object = 1,
-    by: GroupColumn,
+    by: "GroupColumn",
     together: bool = False,
     pool: bool = False,
 ) -> "GroupCertificate": ...
@@ -125,7 +520,7 @@ def calibrate_labelled(
     *,
     overlap: str | Overlap | None = None,
     anomaly_label: object = 1,
-    kinds: GroupColumn | None = None,
+    kinds: "GroupColumn | None" = None,
     weights: Weights | None = None,
     weight_bound: float | None = None,
     seed: int | None = None,
@@ -137,10 +532,10 @@ def calibrate_labelled(
     *,
     overlap: str | Overlap | None = None,
     anomaly_label: object = 1,
-    by: GroupColumn | None = None,
+    by: "GroupColumn | None" = None,
     together: bool = False,
     pool: bool = False,
-    kinds: GroupColumn | None = None,
+    kinds: "GroupColumn | None" = None,
     weights: Weights | None = None,
     weight_bound: float | None = None,
     seed: int | None = None,
@@ -222,6 +617,8 @@ def calibrate_labelled(
     if kinds is not None:
         if weighted:
             raise InputError("scores by kind take no weights; calibrate the kinds one by one")
+        from pac_wrap.method.kinds.calibrate import classes_by_kind
+
         mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
         given, _, mask = as_labelled(scores, labels, mark)
         check_aligned("scores", scores, "kinds", kinds)

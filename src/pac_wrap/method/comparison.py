@@ -17,7 +17,7 @@ from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.promise import Guarantee, refuse_room
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.ranks.auc import auc, is_upside_down
+from pac_wrap.ranks.memory import auc, is_upside_down
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,10 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import LABELS, Guarantee, Label
 from pac_wrap.method.rule import Counted, Verdict
-from pac_wrap.tails.binomial import sf_at_most
-from pac_wrap.tails.bounds import Rate
+from pac_wrap.tails.bounds import Rate, sf_at_most
 
 if TYPE_CHECKING:
-    from pac_wrap.method.clause import Clause
+    from pac_wrap.method.promise import Clause
 
 Tally = NDArray[np.int64]
 _SIGNIFICANT: Final = 0.05

@@ -11,9 +11,8 @@ from pac_wrap.base.arguments import as_anomaly_mask, as_array
 from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.method.promise import Population
 from pac_wrap.method.robust.weights import Draws, as_weights
-from pac_wrap.ranks.auc import Pair, auc
 from pac_wrap.ranks.counted import Bracketed, Counter, Spread, least_auc
-from pac_wrap.ranks.memory import Ranked
+from pac_wrap.ranks.memory import Pair, Ranked, auc
 from pac_wrap.ranks.passes import (
     Bounds,
     ChunkReader,
@@ -140,8 +139,8 @@ class PartitionSource(PassSource):
     It calls the task on every partition, wherever that lives, and returns the sum of what comes back, in any
     order. With a sample, which runs a task on one of so many partitions, one pass usually suffices.
 
-    >>> from pac_wrap.method.certify import certify
-    >>> from pac_wrap.method.request import Request
+    >>> from pac_wrap.method.calibrate import certify
+    >>> from pac_wrap.method.calibrate import Request
     >>> parts = [[([0.1, 0.9], [0, 1])], [], [([0.2], [0]), ([0.3], [0])]]
     >>> def run(task):
     ...     return task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])

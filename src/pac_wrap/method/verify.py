@@ -15,7 +15,8 @@ from pac_wrap.base.codec import flat
 from pac_wrap.base.floats import ScoreType, is_narrower, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, PACWrapWarning
-from pac_wrap.method.certificates.certificate import Certificate, Kinds
+from pac_wrap.method.calibrate import Request, certify_classes, certify_weighted
+from pac_wrap.method.certificate import Certificate, Kinds
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
@@ -29,9 +30,7 @@ from pac_wrap.method.kinds.classes import (
     class_matrix,
     refuse_missing,
 )
-from pac_wrap.method.request import Request, certify_classes
 from pac_wrap.method.robust.weights import Weights
-from pac_wrap.method.weighted import certify_weighted
 
 T = TypeVar("T")
 

@@ -33,9 +33,8 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import Bits, ScoreType, from_order_key, just_below, order_key, order_keys
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.auc import Pair, spaced_positions
 from pac_wrap.ranks.kernels import BITS, as_digest, kernels
-from pac_wrap.ranks.memory import Rank, Ranked, count_below, kth_smallest
+from pac_wrap.ranks.memory import Pair, Rank, Ranked, count_below, kth_smallest, spaced_positions
 
 Bounds = tuple[tuple[float, float], ...]
 CHANGED: Final = "the scores changed between two passes; give the same ones every time"

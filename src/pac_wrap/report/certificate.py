@@ -14,9 +14,9 @@ from pac_wrap.base.codec import checksum_of
 from pac_wrap.base.floats import between, rounded_down, rounded_up
 from pac_wrap.base.text import visible
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.provenance import Provenance
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import LABELS
+from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, Distance, before_shift
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import Scores, as_labelled
 from pac_wrap.base.floats import confidence_left, kept_together, rounded_down, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.provenance import Provenance
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, Row, undecided
 from pac_wrap.method.groups.measure import Gap, GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, groups_beside, shown
 from pac_wrap.method.promise import Guarantee, are_independent
+from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Regime

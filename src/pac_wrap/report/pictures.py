@@ -15,7 +15,7 @@ import numpy as np
 
 from pac_wrap.base.arguments import LEAST_DELTA, Scores
 from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.band import MOST_POINTS
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide, Rates, best
 from pac_wrap.method.promise import OF_DRAWS

@@ -11,7 +11,7 @@ from pac_wrap.base.floats import between, confidence_left, float_below, rounded_
 from pac_wrap.base.text import listed, quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Bounds, Workload
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.kinds.classes import ClassCertificate
@@ -28,8 +28,7 @@ from pac_wrap.report.sentences import made_facts, sides_of
 from pac_wrap.series.dependence import EffectiveSize
 from pac_wrap.series.points import Several
 from pac_wrap.series.splits import SeriesSplit
-from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import Budget, Rate, achievable_rate, min_samples
+from pac_wrap.tails.bounds import Budget, Rate, achievable_rate, cdf, min_samples
 
 if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification

@@ -14,17 +14,16 @@ from pac_wrap.base.floats import order_key, rounded, rounded_down, rounded_up
 from pac_wrap.base.text import LONGEST, quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Prevalence, as_interval
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.provenance import Provenance
-from pac_wrap.method.clause import Clause
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Metrics, all_exceeded
-from pac_wrap.method.promise import LABELS, Population
+from pac_wrap.method.promise import LABELS, Clause, Population
+from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Regime
-from pac_wrap.ranks.auc import is_upside_down, rough_auc
 from pac_wrap.ranks.kernels import digest
+from pac_wrap.ranks.memory import is_upside_down, rough_auc
 from pac_wrap.report.account import Account, Fact, Status, facts_of
 from pac_wrap.report.numbers import ceiling, confidence, floored, percent, told_apart
 from pac_wrap.tails.bounds import Budget, Rate, achievable_rate

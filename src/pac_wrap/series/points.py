@@ -18,11 +18,11 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import DependenceWarning, InputError
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.calibrate import Request, certify_classes, warned
+from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import OF_SERIES, Guarantee, assumed
-from pac_wrap.method.request import Request, certify_classes, warned
+from pac_wrap.method.provenance import Reduce, Sampling
 from pac_wrap.method.rule import Verdict
-from pac_wrap.method.sampling import Reduce, Sampling
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series.dependence import Dependence, EffectiveSize, dependence, effective_size, exceedances
 from pac_wrap.series.splits import SeriesSplit, check_random, drawn

@@ -17,7 +17,7 @@ from pac_wrap.base.arguments import (
     check_same_length,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.method.sampling import Reduce
+from pac_wrap.method.provenance import Reduce
 
 Indices = NDArray[np.intp]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.values import NEVER
 from pac_wrap.method.rule import SETS, Counted

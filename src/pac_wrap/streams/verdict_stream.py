@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import ON_MISSING, OnMissing, as_scores, check_choice, is_number
 from pac_wrap.errors import InputError, MissingScoreWarning
-from pac_wrap.method.certificates.certificate import Certificate, no_certificate
+from pac_wrap.method.certificate import Certificate, no_certificate
 from pac_wrap.method.monitoring.monitor import Monitor
 from pac_wrap.method.rule import Rule, Verdict
 

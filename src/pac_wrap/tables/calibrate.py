@@ -23,19 +23,17 @@ from pac_wrap.base.arguments import OnMissing, Scores, label_of
 from pac_wrap.base.floats import Floats, ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.certify import C, Wanted, certify
+from pac_wrap.method.calibrate import C, Request, Wanted, certify
+from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.groups.calibrate import Block, Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_of, too_many
 from pac_wrap.method.kinds.calibrate import populations_of
 from pac_wrap.method.promise import Guarantee, Population
-from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, T, parts_of
-from pac_wrap.ranks.auc import rough_auc
 from pac_wrap.ranks.kernels import kernels
-from pac_wrap.ranks.memory import RankedInMemory
+from pac_wrap.ranks.memory import RankedInMemory, rough_auc
 from pac_wrap.ranks.passes import Bounds, PassTask, RankSearch, Survey, survey
 from pac_wrap.tables.columns import (
     FALSE,

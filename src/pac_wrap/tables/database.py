@@ -18,10 +18,9 @@ from pac_wrap.base.floats import ScoreType, rounded, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method import source as sources
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.certify import certify
+from pac_wrap.method.calibrate import Request, certify
+from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, Population
-from pac_wrap.method.request import Request
 from pac_wrap.method.source import CLASSES, Auc, T
 from pac_wrap.ranks.kernels import FIRST, FOURTH, SECOND, START, THIRD, as_digest
 from pac_wrap.ranks.memory import BOTH, Rank

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.errors import InputError, MissingScoreWarning
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.values import NEVER, Group

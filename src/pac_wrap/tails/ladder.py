@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincc, gammaln
 
 from pac_wrap.base.floats import ceiling_up
-from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import Budget, beta_quantile, error_budget, upper_bound
+from pac_wrap.tails.bounds import Budget, beta_quantile, cdf, error_budget, upper_bound
 
 Rungs = NDArray[np.float64]
 Bound = Callable[[Rungs], Any]

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import check_positive, check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.tails.binomial import most_errors
-from pac_wrap.tails.bounds import number_at, place_among
+from pac_wrap.tails.bounds import most_errors, number_at, place_among
 
 # with these the local delta takes less than a second, also for whoever only loads a certificate
 MOST_LOOKS: Final = 2_000

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, calibrate
-from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import OF_SUBJECTS
 from pac_wrap.method.rule import Counted
 from pac_wrap.method.strategies.looks import Looks

@@ -26,12 +26,11 @@ from pac_wrap import (
     certify_curve_labelled,
 )
 from pac_wrap.base.floats import rounded_up, shared_together
+from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.columns import Counts, are_kept, shares_of
 from pac_wrap.method.promise import OF_POOL
-from pac_wrap.method.request import Request
 from pac_wrap.tails import error_budget, min_samples
-from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import keeps_together, tails_at
+from pac_wrap.tails.bounds import cdf, keeps_together, tails_at
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -342,7 +341,7 @@ def test_a_group_that_is_upside_down_is_named() -> None:
 
 def test_areas_are_those_of_each_group() -> None:
     from pac_wrap.method.groups.calibrate import Block
-    from pac_wrap.ranks.auc import auc
+    from pac_wrap.ranks.memory import auc
 
     rng = np.random.default_rng(1)
     scores, marks = rng.integers(0, 5, 300).astype(float), rng.random(300) < 0.4

@@ -21,7 +21,7 @@ from pac_wrap import (
     calibrate_labelled,
 )
 from pac_wrap.base.codec import checksum
-from pac_wrap.method.certificates.consistency import inconsistencies
+from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.groups import columns as file
 
 # groups with too few labels are what many of these are about

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pac_wrap.method.calibrate import Request, as_strategy
 from pac_wrap.method.groups import calibrate as module
 from pac_wrap.method.groups.calibrate import Block, Part, calibrated, whole_groups
-from pac_wrap.method.request import Request, as_strategy
 
 
 def rows_of(sizes: list[int]) -> Any:

@@ -23,8 +23,8 @@ from pac_wrap import (
     calibrate,
     calibrate_labelled,
 )
+from pac_wrap.method.calibrate import Request
 from pac_wrap.method.promise import Population
-from pac_wrap.method.request import Request
 from pac_wrap.method.thresholds import alarm_from, clear_below
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pac_wrap import Guarantee, InputError, calibrate, calibrate_labelled
-from pac_wrap.method.request import Request
+from pac_wrap.method.calibrate import Request
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(3)

@@ -20,7 +20,7 @@ from pac_wrap import (
     certify_curve,
     recalibrate,
 )
-from pac_wrap.method.certificates.lineage import Lineage
+from pac_wrap.method.provenance import Lineage
 from support.kept import kept
 from support.resealed import NUMBERS, OTHERS, TEXTS, tampered
 from support.shell import succeeded

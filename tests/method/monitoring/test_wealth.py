@@ -14,7 +14,7 @@ from scipy.special import betaincc, betaln
 
 from pac_wrap import InputError
 from pac_wrap.method.monitoring.bets import confidence_sequence, log_wealth
-from pac_wrap.tails import binomial
+from pac_wrap.tails import bounds
 
 E = Fraction(1, 20)
 Doubles = NDArray[np.float64]
@@ -94,9 +94,9 @@ def test_the_next_label_changes_nothing_on_average_at_the_ceiling(k: int, more: 
 )
 def test_a_billion_labels_are_as_exact(k: int, n: int, e: float) -> None:
     """Against 60 decimal digits."""
-    with binomial._wide_context(n):
+    with bounds._wide_context(n):
         rate = Fraction(e)
-        tail, mass = binomial._cdf_to_40_digits(k, n + 1, rate), binomial._pmf(k, n, rate)
+        tail, mass = bounds._cdf_to_40_digits(k, n + 1, rate), bounds._pmf(k, n, rate)
         wealth = tail / ((1 - Decimal(e)) * (n + 1) * mass)
         expected = float(wealth.ln())
     assert float(log_wealth(k, n, e)) == pytest.approx(expected, abs=1e-6)

@@ -13,7 +13,7 @@ from pac_wrap import Guarantee, InputError, plan
 from pac_wrap.method.planning.plan import Need, Posterior, needed, pilot_of, stopping
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails import error_budget, min_samples
-from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import cdf
 
 FIVE = Guarantee().promises[0]
 RNG = np.random.default_rng(66)

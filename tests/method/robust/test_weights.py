@@ -22,7 +22,7 @@ from pac_wrap import (
 from pac_wrap.method.robust.weights import Draws, Weighting, survivors
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.tails.binomial import cdf_at_most
+from pac_wrap.tails.bounds import cdf_at_most
 from support.resealed import tampered
 from support.strategies import refusal
 

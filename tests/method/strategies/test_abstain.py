@@ -11,7 +11,7 @@ from pac_wrap import Certificate
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.method.thresholds import Regime
 from support.strategies import LARGEST, Floats, calibrate_quietly, decided, guarantee, refusal, scores
 

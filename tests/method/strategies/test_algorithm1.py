@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap.method.certificates.consistency import inconsistencies
+from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.algorithm1 import Algorithm1

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.base.floats import ceiling_up
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.consistency import inconsistencies
+from pac_wrap.method.certificate import Certificate, inconsistencies
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.hold import Hold

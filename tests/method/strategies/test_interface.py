@@ -5,13 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from pac_wrap.method.certificates.certificate import Overlap
-from pac_wrap.method.certificates.consistency import inconsistencies
+from pac_wrap.method.calibrate import WORDS
+from pac_wrap.method.certificate import Overlap, inconsistencies
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.request import WORDS
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.strategies.interface import Strategy, asked_of
+from pac_wrap.method.strategies.interface import Abstain, Strategy, asked_of
 from pac_wrap.ranks.memory import Rank
 from support.strategies import Floats, calibrate_quietly, guarantee, scores
 

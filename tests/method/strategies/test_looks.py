@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, InputError, calibrate
-from pac_wrap.method.certify import calibrate_chunks
-from pac_wrap.method.request import Request
+from pac_wrap.method.calibrate import Request, calibrate_chunks
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.thresholds import Regime

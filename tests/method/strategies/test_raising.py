@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pac_wrap import Certificate
 from pac_wrap.base.floats import ceiling_up
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.consistency import inconsistencies
+from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import asked_of

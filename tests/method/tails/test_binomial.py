@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.tails import binomial as module
-from pac_wrap.tails.binomial import MANY, cdf, cdf_at_most, sf_at_most
-from pac_wrap.tails.bounds import error_budget, exact_confidence
+from pac_wrap.tails import bounds as module
+from pac_wrap.tails.bounds import MANY, cdf, cdf_at_most, error_budget, exact_confidence, sf_at_most
 from support.slow import slow_but
 from support.strategies import TAILS, around, exact_budget, exact_tail, refusal, tail_60
 

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.tails.binomial import cdf_at_most, sf_at_most
 from pac_wrap.tails.bounds import (
+    cdf_at_most,
     error_budget,
     exact_confidence,
     interval,
     lower_bound,
     min_samples,
+    sf_at_most,
     upper_bound,
 )
 from support.slow import slow_but

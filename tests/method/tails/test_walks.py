@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import error_budget
+from pac_wrap.tails.bounds import cdf, error_budget
 from pac_wrap.tails.walks import (
     MOST_LOOKS,
     first_success,

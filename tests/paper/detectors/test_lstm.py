@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pac_wrap import InputError, anomaly_scores
-from pac_wrap.ranks.auc import auc
+from pac_wrap.ranks.memory import auc
 
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 

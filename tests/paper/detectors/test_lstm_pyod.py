@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pac_wrap import Guarantee, Verdict, anomaly_scores, calibrate_labelled
-from pac_wrap.ranks.auc import auc
+from pac_wrap.ranks.memory import auc
 from pac_wrap_paper.detectors.lstm import at_most_threads
 
 ts_od = pytest.importorskip("pyod.models.ts_od", reason="this version of PyOD has no time series detectors")

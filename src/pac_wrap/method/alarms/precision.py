@@ -25,7 +25,7 @@ from pac_wrap.method.thresholds import Regime
 from pac_wrap.tails.bounds import lower_bound, upper_bound
 
 if TYPE_CHECKING:
-    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.promise import Promise
 
 Prevalence = float | tuple[float, float]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.arguments import as_labelled
 from pac_wrap.base.floats import shared_together
 from pac_wrap.errors import InputError
-from pac_wrap.method.certify import certify
+from pac_wrap.method.calibrate import certify
 from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside
 from pac_wrap.method.source import ChunkSource

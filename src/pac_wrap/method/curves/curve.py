@@ -36,19 +36,24 @@ from pac_wrap.base.floats import (
 )
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certificates.consistency import digest_problems, version_problems
-from pac_wrap.method.certificates.provenance import Provenance, Traced
-from pac_wrap.method.clause import Clause
+from pac_wrap.method.certificate import Certificate, digest_problems, version_problems
 from pac_wrap.method.curves.band import band_of
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import Clause, Guarantee
+from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.method.thresholds import LARGEST
-from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import together
-from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, kth_largest, kth_smallest
+from pac_wrap.ranks.memory import (
+    Rank,
+    Ranked,
+    RankedInMemory,
+    kth_largest,
+    kth_smallest,
+    rough_auc,
+    warn_if_upside_down,
+)
 from pac_wrap.tails.bounds import Budget, budgets_at
 from pac_wrap.version import __version__
 

@@ -21,18 +21,17 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certify import CHANGES, answered, signed
+from pac_wrap.method.calibrate import CHANGES, Request, answered, signed
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted, shares_of, with_shares
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
 from pac_wrap.method.promise import OF_DRAWS, OF_POOL, assumed
-from pac_wrap.method.request import Request
 from pac_wrap.method.source import CLASSES, Source
-from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.interface import (
     MINUS,
     NO_COUNT,
+    Abstain,
     OneGroup,
     asked_of,
     ends_of,

@@ -35,7 +35,8 @@ from pac_wrap.base.floats import (
     widened,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.columns import (
     MOST_BYTES,
     NOUN,
@@ -51,7 +52,6 @@ from pac_wrap.method.groups.columns import (
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.promise import Guarantee, are_independent, refuse_room
-from pac_wrap.method.request import Request
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import LARGEST, Regime
 

@@ -16,23 +16,27 @@ from pac_wrap.base.codec import checksum, content_of
 from pac_wrap.base.floats import ScoreType, is_flushed, order_key, order_keys, shared_together
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.certificates.consistency import Told, contradictions, inconsistencies, version_problems
-from pac_wrap.method.certificates.provenance import Provenance, Traced
-from pac_wrap.method.clause import clause_of
+from pac_wrap.method.certificate import (
+    Certificate,
+    Overlap,
+    Told,
+    contradictions,
+    inconsistencies,
+    version_problems,
+)
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
-from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, Assumption, Guarantee, assumed
+from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, Assumption, Guarantee, assumed, clause_of
+from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import NO_COUNT as NO_COUNT
-from pac_wrap.method.strategies.interface import Found, asked_of, none_of
+from pac_wrap.method.strategies.interface import Abstain, Found, asked_of, none_of
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.tails.bounds import Budget, common_share, keeps_together, min_samples
 from pac_wrap.version import __version__
 
 if TYPE_CHECKING:
-    from pac_wrap.method.request import Request
+    from pac_wrap.method.calibrate import Request
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -15,9 +15,8 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.groups.values import Codes, Group, Lookup, shown
 from pac_wrap.method.metrics import Metrics, all_exceeded, metrics_of
 from pac_wrap.method.robust.shift_and_noise import LabelNoise
-from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import NO_COUNT, count_of, each
+from pac_wrap.method.strategies.interface import NO_COUNT, Abstain, count_of, each
 from pac_wrap.tails.bounds import beta_quantile
 
 # groups that are written out before the rest is only counted
@@ -108,9 +107,9 @@ def measured(
 
 
 if TYPE_CHECKING:
+    from pac_wrap.method.calibrate import Request
     from pac_wrap.method.groups.columns import Columns, Counts, Numbers
     from pac_wrap.method.promise import Promise
-    from pac_wrap.method.request import Request
 
 # quantiles are good to about 1e-10; bounds are moved outwards by more
 _OUTWARDS = 1e-9

@@ -13,10 +13,17 @@ from pac_wrap.base.arguments import as_array, as_scores, check_same_length, type
 from pac_wrap.base.floats import ScoreType, confidence_left, float_below
 from pac_wrap.base.text import listed, quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate, Kinds, Overlap
-from pac_wrap.method.certificates.consistency import MOST_KINDS
-from pac_wrap.method.certify import CHANGES, answered, signed, warn_of_scores
-from pac_wrap.method.clause import warn_of_lacking
+from pac_wrap.method.calibrate import (
+    CHANGES,
+    Request,
+    answered,
+    as_strategy,
+    certificate_of,
+    in_memory,
+    signed,
+    warn_of_scores,
+)
+from pac_wrap.method.certificate import MOST_KINDS, Certificate, Kinds, Overlap
 from pac_wrap.method.groups.values import Coded, GroupColumn, coded, text_of
 from pac_wrap.method.promise import (
     LABELS,
@@ -26,14 +33,12 @@ from pac_wrap.method.promise import (
     as_guarantee,
     check_kind,
     refuse_room,
+    warn_of_lacking,
 )
-from pac_wrap.method.request import Request, as_strategy, certificate_of, in_memory
 from pac_wrap.method.source import CLASSES, Source
-from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Asked
-from pac_wrap.ranks.auc import warn_of_labels
-from pac_wrap.ranks.memory import Rank, Ranked, unchecked
+from pac_wrap.method.strategies.interface import Abstain, Asked
+from pac_wrap.ranks.memory import Rank, Ranked, unchecked, warn_of_labels
 from pac_wrap.tails.bounds import Sharing, split_confidence
 
 # how many points each kind of a class has; None is a class without kinds

@@ -32,10 +32,9 @@ from pac_wrap.base.floats import (
 )
 from pac_wrap.base.text import LONGEST, listed, quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.consistency import digest_problems, version_problems
-from pac_wrap.method.clause import Clause, Written, warn_of_lacking
+from pac_wrap.method.certificate import digest_problems, version_problems
 from pac_wrap.method.metrics import Measured
-from pac_wrap.method.promise import Population, Promise
+from pac_wrap.method.promise import Clause, Population, Promise, Written, warn_of_lacking
 from pac_wrap.method.thresholds import clear_below
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.version import __version__

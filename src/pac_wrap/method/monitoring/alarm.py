@@ -15,13 +15,13 @@ from pac_wrap.base.floats import ScoreType, rounded, rounded_up
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import kept_by, shares_of
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.values import Group
 from pac_wrap.method.monitoring.bets import Bets, Placed, Reached, confidence_sequence, wait
 from pac_wrap.method.promise import Error, refuse_room
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
-from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.tails.bounds import Rate
 
 UNDECIDED: Final = "undecided"

@@ -25,7 +25,7 @@ from pac_wrap.base.codec import MOST_BYTES, MOST_SIGNS, checksum_of, content_of,
 from pac_wrap.base.files import held, write_whole
 from pac_wrap.base.text import LONGEST, quoted
 from pac_wrap.errors import CertificateError, InputError
-from pac_wrap.method.certificates.certificate import Certificate, no_certificate
+from pac_wrap.method.certificate import Certificate, no_certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import NEVER, Group

@@ -14,9 +14,9 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate, no_certificate
-from pac_wrap.method.certificates.lineage import MOST_ANCESTORS, Lineage
+from pac_wrap.method.certificate import Certificate, no_certificate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.provenance import MOST_ANCESTORS, Lineage
 
 _AGAIN: Final = "calibrate the new points as the old ones were"
 

@@ -15,13 +15,12 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import ScoreType, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
-from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.interface import OneGroup, asked_of
 from pac_wrap.method.strategies.looks import Looks, is_within
-from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
-from pac_wrap.ranks.memory import RankedInMemory
+from pac_wrap.ranks.memory import RankedInMemory, rough_auc, warn_if_upside_down
 from pac_wrap.ranks.passes import check_normal_labels
 from pac_wrap.tails.bounds import min_samples
 

@@ -16,7 +16,7 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.promise import Promise
 
 # a double has up to 60 of them next to a ceiling that anybody asks for

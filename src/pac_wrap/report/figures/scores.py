@@ -9,7 +9,7 @@ from matplotlib.cbook import boxplot_stats
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_scores
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.report.figures.strip import Flag, Strip, apply_window, draw_flags, flags_of, marks, shade
 from pac_wrap.report.figures.styling import (
     PlainTicks,

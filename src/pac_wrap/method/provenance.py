@@ -1,18 +1,26 @@
-"""Where a certificate or a curve comes from: noted beside what it says, and no part of what is verified."""
+"""Where a certificate comes from: its scores, the series they were taken from, and those before it."""
 
 import os
 import re
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, Self, get_args
+from fractions import Fraction
+from math import isfinite, nextafter
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import as_float, check_choice, check_count
+from pac_wrap.base.arguments import as_float, check_choice, check_count, check_positive, check_rate, is_number
+from pac_wrap.base.floats import rounded_up
 from pac_wrap.base.text import LONGEST, quoted, visible
 from pac_wrap.errors import InputError, PACWrapWarning
+
+if TYPE_CHECKING:
+    from pac_wrap.method.promise import Guarantee
+    from pac_wrap.method.strategies.interface import Strategy
 
 Engine = Literal["memory", "duckdb", "spark", "dask", "sql"]
 _DATE: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -219,3 +227,134 @@ def _is_date(text: object) -> bool:
     except ValueError:
         return False
     return True
+
+
+Reduce = Literal["max", "mean", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The windows, their spacing and the split of a series, and how many independent points they are worth.
+
+    `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random",
+    "series" if whole series calibrate, or "none" if every window does. An effective size is None where
+    nothing can be said. The errors are the calibration points that the rule misjudges.
+    """
+
+    length: int
+    every: int
+    reduce: Reduce
+    split: Literal["blocks", "random", "series", "none"]
+    gap: int
+    block: int | None
+    effective_normal: float | None
+    effective_anomalous: float | None
+    errors_normal: int | None = field(default=None, metadata={"optional": True})
+    errors_anomalous: int | None = field(default=None, metadata={"optional": True})
+
+    def __post_init__(self) -> None:
+        for name in ("length", "every", "gap", "block", "errors_normal", "errors_anomalous"):
+            if (value := getattr(self, name)) is not None or name in ("length", "every", "gap"):
+                object.__setattr__(self, name, check_count(name, value))
+        check_choice("reduce", self.reduce, ("max", "mean", "last"))
+        check_choice("split", self.split, ("blocks", "random", "series", "none"))
+        if not 1 <= self.length <= self.every:
+            raise InputError(f"length must lie between 1 and every = {self.every:,}, got {self.length:,}")
+        if (self.block is not None) != (self.split == "blocks") or self.block == 0:
+            raise InputError(
+                f"block must be at least 1 for a split in blocks, and None for others, got {self.block!r} and"
+                f" {self.split!r}"
+            )
+        for name in ("effective_normal", "effective_anomalous"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not is_number(value) or not isfinite(value) or value < 0:
+                raise InputError(f"{name} must be a number, 0 or more, or None, got {value!r}")
+            object.__setattr__(self, name, float(value))
+
+    @property
+    def worth(self) -> str:
+        """How many independent points the windows count as, in words."""
+        pairs = (("normal", self.effective_normal), ("anomalous", self.effective_anomalous))
+        known = [f"about {size:,.0f} independent {name} scores" for name, size in pairs if size is not None]
+        unknown = [f"it is unknown what the {name} scores are worth" for name, size in pairs if size is None]
+        return "; ".join([f"worth {' and '.join(known)}"] * bool(known) + unknown)
+
+    def __str__(self) -> str:
+        split = {
+            "blocks": f"split in blocks of {self.block:,} steps with a gap of {self.gap:,}"
+            if self.block
+            else "",
+            "random": "split at random",
+            "series": "split by whole series",
+            "none": "all of them calibrate",
+        }[self.split]
+        if self.length == 1:
+            return f"{'every step' if self.every == 1 else f'one in every {self.every:,} steps'}, {split}"
+        return f"windows of {self.length:,} in every {self.every:,} steps ({self.reduce}), {split}"
+
+
+# so many digests of earlier certificates are kept, the latest
+MOST_ANCESTORS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The place of a certificate among those that followed each other; made by `recalibrate`.
+
+    Attributes
+    ----------
+    number : int
+        How many certificates came before.
+    ledger : bool
+        Whether all of them share one delta, so that none ever fails but for that chance: eq. (92). Else each
+        has its own, and the chances add up.
+    delta_fpr, delta_fnr : float
+        The deltas of the first one.
+    ancestors : tuple of str
+        The digests of those that came before, the latest last; 50 at most.
+    """
+
+    number: int
+    ledger: bool
+    delta_fpr: float
+    delta_fnr: float
+    ancestors: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_positive("number", self.number)
+        for name in ("delta_fpr", "delta_fnr"):
+            check_rate(name, getattr(self, name))
+        if len(self.ancestors) != min(self.number, MOST_ANCESTORS):
+            raise InputError(f"{self.number:,} certificates came before, got {len(self.ancestors):,} digests")
+        if not all(re.fullmatch("[0-9a-f]{64}", one) for one in self.ancestors):
+            raise InputError("an ancestor is a digest of 64 hexadecimal digits")
+
+    def delta(self, first: float) -> float:
+        """Return the delta of this certificate, never more than its share."""
+        if not self.ledger:
+            return first
+        # the first has half of all, so that all together have twice its delta
+        share = 2 * Fraction(first) / ((self.number + 1) * (self.number + 2))
+        nearest = float(share)
+        return nearest if Fraction(nearest) <= share else nextafter(nearest, 0.0)
+
+    def problems(self, guarantee: "Guarantee", overlap: "Strategy") -> Iterator[str]:
+        """Yield what of a guarantee and a strategy this place does not allow."""
+        if not (overlap.keeps_delta if self.ledger else overlap.proved):
+            yield f"the delta of {overlap} is not its share in the lineage"
+        if guarantee.max_fpr is not None and guarantee.delta_fpr != self.delta(self.delta_fpr):
+            yield "delta_fpr is not its share in the lineage"
+        if guarantee.max_fnr is not None and guarantee.delta_fnr != self.delta(self.delta_fnr):
+            yield "delta_fnr is not its share in the lineage"
+
+    def __str__(self) -> str:
+        latest = self.ancestors[-1][:12]
+        if not self.ledger:
+            return f"number {self.number + 1} after {latest}; each has its own delta, and they add up"
+        total = max(self.delta_fpr, self.delta_fnr)
+        return (
+            f"number {self.number + 1} after {latest}; of all certificates, ever, one fails with a chance of"
+            f" at most {rounded_up(2.0 * total)} per side"
+        )

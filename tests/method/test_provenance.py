@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Curve, InputError, calibrate, certify_curve
 from pac_wrap.base.codec import encode
-from pac_wrap.method.certificates.provenance import Provenance, harmless, now
+from pac_wrap.method.provenance import Provenance, harmless, now
 
 NORMAL, ANOMALOUS = np.arange(200.0), np.arange(150.0, 350.0)
 PLAIN = calibrate(NORMAL, ANOMALOUS)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from pac_wrap import Algorithm1, Certificate, Guarantee, calibrate
-from pac_wrap.method.certificates.consistency import inconsistencies
+from pac_wrap.method.calibrate import WORDS
+from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.promise import Assumption
-from pac_wrap.method.request import WORDS
 from pac_wrap.tails.bounds import Budget
 from support.believable import belongs_together, outcome
 from support.resealed import certificates, mutants, said, tampered

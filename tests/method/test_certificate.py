@@ -29,7 +29,7 @@ from pac_wrap import (
     certify_curve,
 )
 from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.thresholds import Thresholds

@@ -1,1 +1,0 @@
-"""The certificate: what it says, where it comes from, and whether it is true of given scores."""
