@@ -16,11 +16,11 @@ import duckdb
 import numpy as np
 import pytest
 import typer
-from pac_wrap.method.certificates import provenance
 from typer.testing import CliRunner
 
 from pac_wrap import calibrate_classes
 from pac_wrap.cli import app
+from pac_wrap.method import provenance
 
 # they are said as notes, every time
 pytestmark = pytest.mark.filterwarnings("always")
