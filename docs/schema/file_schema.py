@@ -16,7 +16,7 @@ from pac_wrap.base.codec import form_of
 from pac_wrap.base.text import LONGEST
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.columns import Columns, Head
+from pac_wrap.method.groups.columns import FILED, Head
 from pac_wrap.method.groups.values import MOST_GROUPS
 from pac_wrap.method.kinds.classes import ClassCertificate
 from pac_wrap.method.monitoring.monitor import MonitorState
@@ -102,12 +102,11 @@ def explained(kind: Any) -> dict[str, str]:
 def columns() -> dict[str, Schema]:
     """Return the schemas of the columns of groups: one value for all groups, or a list with one for each."""
     values: dict[str, Schema] = {"n": COUNT, "digest": HEX16}
-    values |= {name: {"anyOf": [COUNT, {"type": "null"}]} for name in ("crossing", "errors", "separable")}
+    optional = ("beyond", "errors", "budget", "separable")
+    values |= {name: {"anyOf": [COUNT, {"type": "null"}]} for name in optional}
     found: dict[str, Schema] = {}
-    for field in fields(Columns):
-        if field.name == "budget":  # follows from the rest
-            continue
-        value = values.get(field.name, {"anyOf": [{"$ref": "#/$defs/number"}, {"type": "null"}]})
+    for name in FILED:
+        value = values.get(name, {"anyOf": [{"$ref": "#/$defs/number"}, {"type": "null"}]})
         row: Schema = {"anyOf": [value, {"type": "array", "items": value}]}
         both: Schema = {
             "description": "Normal points first, then anomalies.",
@@ -116,7 +115,7 @@ def columns() -> dict[str, Schema]:
             "minItems": 2,
             "maxItems": 2,
         }
-        found[field.name] = row if field.name == "separable" else both
+        found[name] = row if name == "separable" else both
     group = {"type": ["string", "number", "boolean", "null"]}
     return {"groups": {"type": "array", "items": group, "minItems": 1, "maxItems": MOST_GROUPS}} | found
 

@@ -79,7 +79,6 @@ from pac_wrap.method.strategies.interface import (
     count_of,
     ends_of,
     least,
-    stacked,
 )
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Raise
@@ -164,14 +163,17 @@ class _Recorded:
     def prefetch(self, ranks: Iterable[Rank]) -> None:
         """Do nothing: all is told."""
 
+    def group(self, place: int) -> "_Recorded":
+        """Return what is told of one group of many."""
+        return _Recorded(self._asked, self._told.at(place), self._strategy)
 
-def contradictions(asked: Sequence[Asked], strategy: Strategy, told: Told) -> Iterator[tuple[Any, str]]:
-    """Yield in which groups something is wrong, and what; the quick checks first, on which others rely."""
+
+def impossibilities(asked: Sequence[Asked], strategy: Strategy, told: Told) -> Iterator[tuple[Any, str]]:
+    """Yield in which groups something cannot be, and what, whatever is decided there."""
     nobody: Any = True
-    for one, n, own, edge, beyond in zip(asked, told.n, told.found, told.edges, told.beyond, strict=True):
+    for one, n, edge, beyond in zip(asked, told.n, told.edges, told.beyond, strict=True):
         yield (n < 0) | (n > MOST_SCORES), f"there cannot be so many {one.of}"
         yield (beyond > n) | (beyond < NO_COUNT), f"there cannot be so many {one.of} beyond a threshold"
-        yield (edge != edge) ^ (own.rate != own.rate), f"{one.of} have a threshold and a budget, or neither"
         yield one.normal & (edge == -inf), "alarm_from must lie above some score, so it cannot be -inf"
         with np.errstate(over="ignore"):
             behind = np.nextafter(edge, -inf) if one.normal else np.asarray(edge)
@@ -183,25 +185,24 @@ def contradictions(asked: Sequence[Asked], strategy: Strategy, told: Told) -> It
     promised = {one.of.label for one in asked if one.promise is not None}
     if strategy.single and not strategy.one_sided and len(promised) < 2:
         yield True, f"{strategy.word} needs two ceilings, and one is asked for"
-        return
-    if strategy.on_arrays or not isinstance(told.n[0], np.ndarray):
-        made = strategy.decide(asked, _Recorded(asked, told, strategy))
-    else:
-        groups = [told.at(place) for place in range(told.n[0].size)]
-        made = stacked([strategy.decide(asked, _Recorded(asked, one, strategy)) for one in groups])
-    yield from _differences(asked, strategy, told, made)
-    yield from _miscounts(asked, told, made)
 
 
-def _differences(
+def replayed(asked: Sequence[Asked], strategy: Strategy, told: Told) -> Decision:
+    """Return what a strategy decides where all that it can know is what is told."""
+    return strategy.decide_all(asked, _Recorded(asked, told, strategy))
+
+
+def differences(
     asked: Sequence[Asked], strategy: Strategy, told: Told, made: Decision
 ) -> Iterator[tuple[Any, str]]:
-    """Yield where something else is decided than is told."""
+    """Yield in which groups something else is decided than is told, and what."""
     uncertified = "what is certified does not follow from what was asked"
     asked_for: Any = True
     for p, one in enumerate(asked):
         own, again = told.found[p], made.found[p] or NOTHING
         there = own.rate == own.rate
+        threshold = told.edges[p] == told.edges[p]
+        yield there ^ threshold, f"{one.of} have a threshold and a budget, or neither"
         right = _same(own.rate, again.rate, strategy.digits) & (own.errors == again.errors)
         right = right & _same(own.delta, again.delta, strategy.digits if strategy.given else 0.0)
         yield right ^ True, f"the budget of {one.of} does not follow from what was asked and counted"
@@ -238,6 +239,7 @@ def _differences(
     low, high = ends_of(made.low, made.high, told.score_type)
     wrong = (told.rule[0] != low) | (told.rule[1] != high)
     yield wrong, "the rule does not follow from alarm_from and clear_below"
+    yield from _miscounts(asked, told, made)
 
 
 def _miscounts(asked: Sequence[Asked], told: Told, made: Decision) -> Iterator[tuple[Any, str]]:
@@ -290,7 +292,12 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     if certificate.weighting is not None:
         yield from _weighting_problems(certificate, certificate.weighting)
     asked, told = _told(certificate)
-    yield from (text for wrong, text in contradictions(asked, certificate.overlap, told) if wrong)
+    for wrong, text in impossibilities(asked, certificate.overlap, told):
+        if wrong:
+            yield text
+            return  # nothing is decided where something is impossible
+    made = replayed(asked, certificate.overlap, told)
+    yield from (text for wrong, text in differences(asked, certificate.overlap, told, made) if wrong)
 
 
 def _class_problems(certificate: "Certificate", label: Literal["normal", "anomalous"]) -> Iterator[str]:

@@ -20,7 +20,6 @@ from pac_wrap.method.certificate import Certificate, Kinds
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import permuted
 from pac_wrap.method.groups.values import GroupColumn, shown
 from pac_wrap.method.kinds.calibrate import recalibrate_kinds
 from pac_wrap.method.kinds.classes import (
@@ -231,7 +230,7 @@ def _of_groups(found: GroupCertificate, expected: GroupCertificate) -> Iterator[
     if found.shares != expected.shares:
         yield f"the deltas of each group are {expected.shares}, not {found.shares}"
     order = [expected.lookup.place(group) for group in found.groups]
-    again = permuted(expected.columns, np.array(order, dtype=np.intp))
+    again = expected.columns.permuted(np.array(order, dtype=np.intp))
     different = np.flatnonzero(~found.columns.same(again)).tolist()
     for place in different[:_TOLD]:
         one, two = (columns.at(place, found.request, found.score_type) for columns in (found.columns, again))

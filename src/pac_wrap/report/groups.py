@@ -3,19 +3,19 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_labelled
 from pac_wrap.base.floats import confidence_left, kept_together, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.groups.certificate import GroupCertificate, Row, undecided
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.measure import Gap, GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, groups_beside, shown
-from pac_wrap.method.promise import Guarantee, are_independent
+from pac_wrap.method.promise import are_independent
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule
@@ -53,6 +53,31 @@ Drawn = Mapping[Group, tuple[Scores, Scores]]
 LISTED: Final = 200
 FEW_LISTED: Final = 20
 _LONGEST: Final = 40
+_MIXTURE: Final = "about their mixture, as they stand in the table"
+
+
+class Row(NamedTuple):
+    """What is told of a group: its own certificate, and how many calibration points that leaves undecided.
+
+    `pooled` says that the promise is that of the pool, and not its own, and `kept` of which class there are
+    labels enough for a promise of its own.
+    """
+
+    group: Group
+    own: Certificate
+    left: int
+    pooled: bool
+    kept: tuple[bool, bool]
+
+
+def _rows(certificate: GroupCertificate, most: int) -> Iterator[Row]:
+    """Yield the worst groups, the worst first."""
+    columns, pooled, request = certificate.columns, certificate.pooled, certificate.request
+    left, kept = columns.undecided.sum(axis=0), columns.kept
+    for place in columns.worst_first[:most].tolist():
+        own = columns.at(place, request, certificate.score_type)
+        enough = bool(kept[0, place]), bool(kept[1, place])
+        yield Row(certificate.groups[place], own, int(left[place]), bool(pooled[place]), enough)
 
 
 def account_of_groups(
@@ -96,7 +121,7 @@ def _sections(
     yield Section(key="measured") if measured is None else _measured(certificate, measured)
     yield Section("What to do next", (Points(tuple(_next(certificate, measured)), key="next_steps"),), "next")
     heads = ("Group", "Normal labels", "Anomalous labels", "Promise", "Normal below", "Anomaly from")
-    rows = tuple(_row(certificate, row) for row in islice(certificate.rows(), LISTED))
+    rows = tuple(_listed(certificate, row) for row in _rows(certificate, LISTED))
     more = "" if count <= LISTED else f" {count - LISTED:,} more are counted above and not listed."
     caption = f"The worst first: without a promise, then with most points left undecided.{more}"
     records = {"caption": caption, "rows": Table(heads, rows).value}
@@ -121,9 +146,26 @@ def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
         shares = " and ".join(rounded_up(promise.delta) for promise in each.promises)
         whom = f"of all {count:,} groups at once, everything with {joint}; each group has delta = {shares}"
     yield from facts_of("asked", (str(certificate.asked), whom))
-    yield Fact("groups", "; ".join(_counted(certificate)))
-    yield from (Fact("pool", text) for text in _pool(certificate))
-    worst = [_line_of(row, each) for row in islice(certificate.rows(), FEW_LISTED)]
+    few = int(np.count_nonzero(certificate.columns.vacuous))
+    uncertified = int(np.count_nonzero(certificate.columns.empty)) - few
+    counted = [f"{count:,}, of which {count - few - uncertified:,} are certified"]
+    if few:
+        counted.append(f"too few labels: {few:,}{', which follow the pool' * bool(certificate.pooled.any())}")
+    if uncertified:
+        counted.append(f"no single threshold can be certified: {uncertified:,}")
+    yield Fact("groups", "; ".join(counted))
+    if (pool := certificate.pool) is not None:
+        points = f"{_points(pool)} of groups with too few labels"
+        if pool.empty:
+            text = f"{points} are too few even together: each keeps what its own labels promise"
+            yield Fact("pool", text)
+        else:
+            yield Fact("pool", f"{_certified(pool)}, for {points}")
+            yield Fact("pool", f"a promise {_MIXTURE}, and about none of them by itself")
+    worst = [
+        f"{line(shown(row.group))}: {row.own.fpr.n:,} normal, {row.own.fnr.n:,} anomalous; {_verdict_of(row)}"
+        for row in _rows(certificate, FEW_LISTED)
+    ]
     worst += [f"and {count - FEW_LISTED:,} more"] * (count > FEW_LISTED)
     yield from facts_of("worst", worst)
     yield Fact("unseen", "a group that is not in the calibration table is left undecided")
@@ -131,38 +173,12 @@ def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
     yield from noted_facts(certificate.provenance)
 
 
-def _counted(certificate: GroupCertificate) -> Iterator[str]:
-    columns, pooled = certificate.columns, int(np.count_nonzero(certificate.pooled))
-    few = int(np.count_nonzero(columns.vacuous))
-    uncertified = int(np.count_nonzero(columns.empty & ~columns.vacuous))
-    count = len(certificate.groups)
-    yield f"{count:,}, of which {count - few - uncertified:,} are certified"
-    if few:
-        yield f"too few labels: {few:,}" + (", which follow the pool" if pooled else "")
-    if uncertified:
-        yield f"no single threshold can be certified: {uncertified:,}"
-
-
-def _pool(certificate: GroupCertificate) -> tuple[str, ...]:
-    pool = certificate.pool
-    if pool is None:
-        return ()
-    points = f"{_points(pool)} of groups with too few labels"
-    if pool.empty:
-        return (f"{points} are too few even together: each keeps what its own labels promise",)
-    return (
-        f"{_certified(pool)}, for {points}",
-        "a promise about their mixture, as they stand in the table, and about none of them by itself",
-    )
-
-
 def _points(pool: Certificate) -> str:
     return f"{pool.fpr.n:,} normal and {pool.fnr.n:,} anomalous points"
 
 
-def _certified(pool: Certificate) -> str:
-    """Return what the pool is promised."""
-    return ", ".join(str(one.certified) for one in pool.clauses if one.certified is not None)
+def _certified(certificate: Certificate) -> str:
+    return ", ".join(str(one.certified) for one in certificate.clauses if one.certified is not None)
 
 
 def line(name: str) -> str:
@@ -170,35 +186,26 @@ def line(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
 
 
-def _line_of(row: Row, asked: Guarantee) -> str:
-    return f"{line(shown(row.group))}: {row.n[0]:,} normal, {row.n[1]:,} anomalous; {_verdict_of(row, asked)}"
-
-
-def _verdict_of(row: Row, asked: Guarantee) -> str:
+def _verdict_of(row: Row) -> str:
     """Return what a group is promised, and what that costs."""
+    own, rule = row.own, row.own.rule
     if row.pooled:
         return "too few labels of its own: it follows the pool, whose promise is not its own"
-    if row.regime is Regime.VACUOUS:
-        return _alone(row, asked) or "too few labels, nothing is promised"
-    if row.certified is None:
+    if own.regime is Regime.VACUOUS:
+        if row.kept[0]:
+            ends = f"anomaly from {exact(rule.anomaly_from)} on, nothing is called normal"
+            return f"too few anomalous labels: {own.fpr.asked} alone is promised; {ends}"
+        if row.kept[1]:
+            ends = f"normal below {exact(rule.normal_below)}, nothing is called an anomaly"
+            return f"too few normal labels: {own.fnr.asked} alone is promised; {ends}"
+        return "too few labels, nothing is promised"
+    if own.empty:
         return "no single threshold can be certified, nothing is promised"
-    left = sum(row.undecided)
-    rule = f"anomaly from {exact(row.rule.anomaly_from)} on"
-    if not row.rule.single:
-        share = rounded_up(left / max(1, sum(row.n)), 100)
-        rule += f", normal below {exact(row.rule.normal_below)}; {share} % of these are left undecided"
-    return rule if row.certified == asked else f"{row.certified}; {rule}"
-
-
-def _alone(row: Row, asked: Guarantee) -> str | None:
-    """Return what a group is promised that lacks labels of one class; None if it lacks those of both."""
-    if row.kept[0] and asked.fpr is not None:
-        rule = f"anomaly from {exact(row.rule.anomaly_from)} on, nothing is called normal"
-        return f"too few anomalous labels: {asked.fpr} alone is promised; {rule}"
-    if row.kept[1] and asked.fnr is not None:
-        rule = f"normal below {exact(row.rule.normal_below)}, nothing is called an anomaly"
-        return f"too few normal labels: {asked.fnr} alone is promised; {rule}"
-    return None
+    text = f"anomaly from {exact(rule.anomaly_from)} on"
+    if not rule.single:
+        share = rounded_up(row.left / max(1, sum(own.sizes)), 100)
+        text += f", normal below {exact(rule.normal_below)}; {share} % of these are left undecided"
+    return text if own.promises == own.guarantee.promises else f"{_certified(own)}; {text}"
 
 
 def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
@@ -230,44 +237,28 @@ def scores_by_group(
         if scores is labels is groups is None:
             return None
         raise InputError("pass the scores, labels and groups that calibrated, all three or none")
+    other = InputError(
+        "the scores, labels and groups are not those the certificate was made from; pass what calibrated"
+    )
     _, values, marks = as_labelled(scores, labels, anomaly_label)
     found = groups_beside(scores, values.size, groups)
     count = len(certificate.groups)
     numbers = [certificate.lookup.place(group) for group in found.values]
     known = [NEVER if number is None else number for number in numbers]
     if sorted(known) != list(range(count)):
-        raise _other()
+        raise other
     places = np.array(known)[found.codes]
     sizes = [np.bincount(places[marks == mark], minlength=count) for mark in (False, True)]
     if not np.array_equal(np.stack(sizes), certificate.columns.n):
-        raise _other()
+        raise other
     drawn = {}
     for group in worst(certificate):
         own = places == certificate.lookup.place(group)
         drawn[group] = values[own & ~marks], values[own & marks]
         made = certificate.certificates[group]
         if (digest(drawn[group][0]), digest(drawn[group][1])) != (made.fpr.digest, made.fnr.digest):
-            raise _other()
+            raise other
     return drawn
-
-
-def _other() -> InputError:
-    return InputError(
-        "the scores, labels and groups are not those the certificate was made from; pass what calibrated"
-    )
-
-
-def _by_promise(certificate: GroupCertificate) -> tuple[tuple[str, NDArray[np.bool_]], ...]:
-    """Return the groups by what is promised to them."""
-    columns, pooled = certificate.columns, certificate.pooled
-    few, kept = columns.vacuous & ~pooled, columns.kept.any(axis=0)
-    return (
-        ("certified", ~columns.empty),
-        ("without a single threshold that can be certified", columns.empty & ~columns.vacuous),
-        ("too small, and follow the pool", pooled),
-        ("too small, and promised one rate", few & kept),
-        ("too small, and promised nothing", few & ~kept),
-    )
 
 
 def _status(certificate: GroupCertificate) -> Status:
@@ -324,10 +315,16 @@ def _warnings(certificate: GroupCertificate) -> Iterator[str]:
 
 
 def _summary(certificate: GroupCertificate) -> Table:
-    columns = certificate.columns
-    left = undecided(columns)
+    columns, pooled = certificate.columns, certificate.pooled
+    few, kept, left = columns.vacuous & ~pooled, columns.kept.any(axis=0), columns.undecided
     rows = []
-    for name, which in _by_promise(certificate):
+    for name, which in (
+        ("certified", ~columns.empty),
+        ("without a single threshold that can be certified", columns.empty & ~columns.vacuous),
+        ("too small, and follow the pool", pooled),
+        ("too small, and promised one rate", few & kept),
+        ("too small, and promised nothing", few & ~kept),
+    ):
         if (count := int(np.count_nonzero(which))) or name == "certified":
             n = columns.n[:, which].sum(axis=1)
             open_ = int(left[:, which].sum())
@@ -410,8 +407,7 @@ def _lead(certificate: GroupCertificate) -> Iterator[str]:
     elif pool is not None:
         yield (
             f"The pool of groups that are too small: {_certified(pool)}, from {_points(pool)};"
-            f" {rule_words(pool.rule)}. A promise about their mixture, as they stand in the table, and"
-            " about none of them by itself."
+            f" {rule_words(pool.rule)}. A promise {_MIXTURE}, and about none of them by itself."
         )
     gaps = certificate.gaps()
     yield from (gap_words(gap) for gap in (gaps.fpr, gaps.fnr) if gap is not None and gap.bound is not None)
@@ -428,34 +424,24 @@ def gap_words(gap: Gap) -> str:
     )
 
 
-def _row(certificate: GroupCertificate, row: Row) -> tuple[str, ...]:
-    rule = _followed(certificate, row)
-    return (
-        shown(row.group, LONGEST_NAME),
-        f"{row.n[0]:,}",
-        f"{row.n[1]:,}",
-        _promised(certificate, row),
-        *(told_apart([end])[0] for end in (rule.normal_below, rule.anomaly_from)),
-    )
+def _listed(certificate: GroupCertificate, row: Row) -> tuple[str, ...]:
+    own, rule = row.own, _followed(certificate, row)
+    if not own.empty:
+        promised = "as asked" if own.promises == own.guarantee.promises else _certified(own)
+        promised += f"; {percent(row.left / sum(own.sizes))} undecided" if row.left else ""
+    elif own.regime is not Regime.VACUOUS:
+        promised = "none: no single threshold"
+    else:
+        missing = [f"{one.missing:,} {one.of.label}" for one in own.clauses if one.missing]
+        of = "that of the pool, not its own" if row.pooled else _one_rate(row) or "none"
+        promised = f"{of}; {' and '.join(missing) or 'no'} labels missing"
+    ends = (told_apart([end])[0] for end in (rule.normal_below, rule.anomaly_from))
+    return shown(row.group, LONGEST_NAME), f"{own.fpr.n:,}", f"{own.fnr.n:,}", promised, *ends
 
 
 def _followed(certificate: GroupCertificate, row: Row) -> Rule:
     """Return the rule that decides on the points of a group."""
-    return certificate.pool.rule if row.pooled and certificate.pool is not None else row.rule
-
-
-def _promised(certificate: GroupCertificate, row: Row) -> str:
-    if row.certified is not None:
-        text = "as asked" if row.certified == certificate.request.guarantee else str(row.certified)
-        left = sum(row.undecided)
-        return f"{text}; {percent(left / sum(row.n))} undecided" if left else text
-    if row.regime is not Regime.VACUOUS:
-        return "none: no single threshold"
-    own = certificate.certificates[row.group]
-    missing = [f"{one.missing:,} {one.of.label}" for one in own.clauses if one.missing]
-    lacking = f"{' and '.join(missing) or 'no'} labels missing"
-    of = "that of the pool, not its own" if row.pooled else _one_rate(row) or "none"
-    return f"{of}; {lacking}"
+    return certificate.pool.rule if row.pooled and certificate.pool is not None else row.own.rule
 
 
 def _one_rate(row: Row) -> str | None:
@@ -464,13 +450,13 @@ def _one_rate(row: Row) -> str | None:
 
 
 def _multiples(certificate: GroupCertificate, drawn: Drawn) -> Iterator[Drawing]:
-    rows = [row for row in islice(certificate.rows(), MOST_MULTIPLES) if row.group in drawn]
+    rows = [row for row in _rows(certificate, MOST_MULTIPLES) if row.group in drawn]
     rules = [_followed(certificate, row) for row in rows]
     marks = [end for rule in rules for end in (rule.normal_below, rule.anomaly_from)]
     window = Window.around([scores for pair in drawn.values() for scores in pair], marks)
     for row, rule in zip(rows, rules, strict=True):
-        words = f"{row.n[0]:,} normal, {row.n[1]:,} anomalous"
-        if row.certified is None:
+        words = f"{row.own.fpr.n:,} normal, {row.own.fnr.n:,} anomalous"
+        if row.own.empty:
             words += "; follows the pool" if row.pooled else f"; {_one_rate(row) or 'no promise'}"
         yield multiple(window, rule, *drawn[row.group], shown(row.group, SHORT_NAME), words)
 

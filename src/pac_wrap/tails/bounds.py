@@ -739,11 +739,6 @@ def tails_at(sizes: NDArray[np.int64], rate: float, delta: float) -> NDArray[np.
     return found
 
 
-def keeps_together(sizes: NDArray[np.int64], rate: float, share: float, delta: float) -> bool:
-    """Return whether samples of these sizes, each with this share, fail together with delta: eq. (111)."""
-    return _keep(*np.unique(sizes, return_counts=True), rate, share, delta)
-
-
 def common_share(sizes: NDArray[np.int64], rate: float, delta: float, most: float) -> float:
     """Return the largest share of four digits up to `most` at which all samples fail with delta: eq. (111).
 

@@ -22,9 +22,9 @@ from pac_wrap.base.arguments import (
 from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import CHANGES, Request, answered, signed
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificate import NOTHING, Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted, shares_of, with_shares
+from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, shares_of, with_shares
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
 from pac_wrap.method.promise import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.source import CLASSES, Source
@@ -35,7 +35,6 @@ from pac_wrap.method.strategies.interface import (
     OneGroup,
     asked_of,
     ends_of,
-    stacked,
 )
 from pac_wrap.ranks.kernels import hashes
 from pac_wrap.ranks.memory import Rank, RankedInMemory
@@ -189,42 +188,32 @@ def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None)
     return order
 
 
-def calibrated(request: "Request", block: Block, score_type: ScoreType) -> Columns:
+def calibrated(request: Request, block: Block, score_type: ScoreType) -> Columns:
     """Return what `calibrate` gives for each group of a block, as columns."""
-    asked, overlap = asked_of(request.guarantee), request.overlap
-    if overlap.on_arrays:
-        made = overlap.decide(asked, block)
-    else:
-        made = stacked([overlap.decide(asked, block.group(place)) for place in range(block.n.shape[1])])
-    groups = block.n.shape[1]
+    asked, groups = asked_of(request.guarantee), block.n.shape[1]
+    made = request.overlap.decide_all(asked, block)
+    found = [own or NOTHING for own in made.found]
 
-    def column(numbers: Iterable[Any], kind: Any = np.float64) -> Any:
+    def column(numbers: Iterable[Any], kind: Any) -> Any:
         return np.stack([np.broadcast_to(np.asarray(one, dtype=kind), groups) for one in numbers])
 
-    rate = column(np.nan if one is None else one.rate for one in made.found)
-    without, certified = np.isnan(rate), np.broadcast_to(made.certified, groups)
-    keys = column((MINUS if one is None else one.key for one in made.found), np.uint64)
-    crossing = np.full((2, groups), NO_COUNT)
+    without = np.isnan(column((own.rate for own in found), np.float64))
+    beyond = np.full((2, groups), NO_COUNT)
     if made.alarm is not None and made.clear is not None:
-        counts = made.beyond(asked, block)
-        crossing = np.where(without.any(axis=0), NO_COUNT, np.stack([counts[0], counts[1]]))
-    rule = np.stack(ends_of(made.low, made.high, score_type))
-    ceilings = column(np.nan if one is None else one.ceiling for one in made.found)
-    deltas = column(
-        own.delta if one is None else one.level for one, own in zip(made.found, asked, strict=True)
+        beyond = np.where(without.any(axis=0), NO_COUNT, np.stack(made.beyond(asked, block)))
+    keys, rule = (
+        column((own.key for own in found), np.uint64),
+        np.stack(ends_of(made.low, made.high, score_type)),
     )
-    return Columns(
+    return Columns.of(
+        made,
         n=block.n,
         digest=block.digests,
-        crossing=crossing,
+        beyond=beyond,
         errors=block.errors(rule),
-        rate=rate,
-        delta=column(np.nan if one is None else one.delta for one in made.found),
-        budget=column((NO_COUNT if one is None else one.errors for one in made.found), np.int64),
+        budget=column((own.errors for own in found), np.int64),
         thresholds=np.where(without, np.nan, from_order_keys(keys)),
         rule=rule,
-        ceilings=np.where(certified, ceilings, np.nan),
-        deltas=np.where(certified, deltas, np.nan),
         separable=column([NO_COUNT if made.separable is None else made.separable], np.int64)[0],
     )
 
@@ -261,7 +250,7 @@ class Part:
         """Return several parts as one, the groups in the order of their numbers."""
         places = np.concatenate([part.places for part in parts])
         order = np.argsort(places)
-        columns = permuted(joined(part.columns for part in parts), order)
+        columns = joined(part.columns for part in parts).permuted(order)
         return cls(places[order], columns, np.concatenate([part.areas for part in parts])[order])
 
     def flat(self) -> dict[str, NDArray[Any]]:
@@ -378,20 +367,19 @@ class GroupRequest:
             if self.pool and (few := parts[-1].vacuous).any():
                 left.append(_points(block, few))
         pool = _pooled(each, left, score_type) if left else None
-        return self.certificate(joined(parts), np.concatenate(areas), groups, score_type, pool)
+        return self.certificate(each, joined(parts), np.concatenate(areas), groups, score_type, pool)
 
     def each(self, n: Counts) -> Request:
         """Return what each group is asked for, with its share of delta; `n` as in `certify`."""
+        shares = None
+        if self.together:
+            shares = shares_of(self.request.guarantee, self.request.overlap, n, self.pool)
         # one pair of deltas for all groups, whatever their counts
-        return Request(with_shares(self.request.guarantee.fixed, self._shares(n)), self.request.overlap)
-
-    def _shares(self, n: Counts) -> tuple[float, float] | None:
-        if not self.together:
-            return None
-        return shares_of(self.request.guarantee, self.request.overlap, n, self.pool)
+        return Request(with_shares(self.request.guarantee.fixed, shares), self.request.overlap)
 
     def certificate(
         self,
+        each: Request,
         columns: Columns,
         areas: Numbers,
         groups: tuple[Group, ...],
@@ -403,13 +391,14 @@ class GroupRequest:
         rooms = self.request.guarantee.rooms
         if pool is not None:
             pool = replace(pool, assumptions=assumed(OF_POOL, **rooms))
+        deltas = each.guarantee.delta_fpr, each.guarantee.delta_fnr
         return GroupCertificate(
             asked=self.request.guarantee.fixed,
             overlap=self.request.overlap,
             together=self.together,
             score_type=score_type,
             pool=pool,
-            shares=self._shares(columns.n),
+            shares=deltas if self.together else None,
             groups=groups,
             columns=columns,
             assumptions=assumed(OF_DRAWS, **rooms),
@@ -454,12 +443,12 @@ def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertifica
     if not np.array_equal(part.columns.n, source.n):
         raise InputError(CHANGES)
     order = np.array(sorted(part.places, key=lambda place: in_order(source.groups[place])), dtype=np.intp)
-    columns, pool = permuted(part.columns, order), None
+    columns, pool = part.columns.permuted(order), None
     if request.pool and (few := part.columns.vacuous).any():
         pooled = source.pooled(part.places[few])
         pool = pooled.answer(CLASSES, partial(answered, each))
     groups = tuple(source.groups[place] for place in order)
-    made = request.certificate(columns, part.areas[order], groups, source.score_type, pool)
+    made = request.certificate(each, columns, part.areas[order], groups, source.score_type, pool)
     return warned_of_groups(signed(source, made))
 
 

@@ -1,11 +1,10 @@
 """The certificates of all groups of a table, and the verdicts that follow them."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,24 +35,24 @@ from pac_wrap.base.floats import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificate import Certificate, inconsistencies, version_problems
 from pac_wrap.method.groups.columns import (
     MOST_BYTES,
     NOUN,
     Columns,
-    Counts,
     Head,
     Numbers,
-    problems,
+    columns_again,
     read,
+    shares_of,
     with_shares,
     written,
 )
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
-from pac_wrap.method.promise import Guarantee, are_independent, refuse_room
-from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.thresholds import LARGEST, Regime
+from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, Guarantee, are_independent, assumed, refuse_room
+from pac_wrap.method.rule import Verdict
+from pac_wrap.method.thresholds import LARGEST
 
 if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification
@@ -62,95 +61,26 @@ if TYPE_CHECKING:
 _NOTEBOOK: Final = 12
 
 
-class Row(NamedTuple):
-    """What a listing says of a group: its numbers of labels, what they certify, and what it costs.
-
-    `errors` are calibration points that the rule misjudges and `undecided` those it leaves open, normal
-    first; `pooled` says that the promise is that of the pool, and not its own, and `kept` of which class
-    there are labels enough for a promise of its own.
-    """
-
-    group: Group
-    n: tuple[int, int]
-    regime: Regime
-    certified: Guarantee | None
-    rule: Rule
-    errors: tuple[int, int]
-    undecided: tuple[int, int]
-    pooled: bool
-    kept: tuple[bool, bool]
-
-
 class Certificates(Mapping[Group, Certificate]):
     """The certificate of each group by its value, the worst group first; each is made when it is asked for.
 
     A group is known by its text: 7 and "7" are the same.
     """
 
-    def __init__(
-        self,
-        groups: Sequence[Group],
-        columns: Columns,
-        place: Callable[[object], int | None],
-        make: Callable[[int], Certificate],
-    ) -> None:
-        self._groups, self._columns, self._place, self._make = groups, columns, place, make
+    def __init__(self, table: "GroupCertificate") -> None:
+        self._table, self._request = table, table.request
 
     def __getitem__(self, group: Group) -> Certificate:
-        place = self._place(group)
+        place = self._table.lookup.place(group)
         if place is None:
             raise KeyError(group)
-        return self._make(place)
+        return self._table.columns.at(place, self._request, self._table.score_type)
 
     def __iter__(self) -> Iterator[Group]:
-        return (self._groups[place] for place in worst_first(self._columns).tolist())
+        return (self._table.groups[place] for place in self._table.columns.worst_first.tolist())
 
     def __len__(self) -> int:
-        return len(self._groups)
-
-
-def undecided(columns: Columns) -> Counts:
-    """Return how many calibration points of each class the rule of each group leaves undecided.
-
-    Where two thresholds are used though one would do, what lies between is not counted.
-    """
-    overlapping = order_keys(columns.rule[0]) != order_keys(columns.rule[1])
-    left: Counts = np.where(overlapping, np.maximum(0, columns.crossing - columns.errors), 0)
-    # without a certificate everything is left undecided
-    return np.where(np.isnan(columns.deltas[0]), columns.n, left)
-
-
-def worst_first(columns: Columns) -> NDArray[np.intp]:
-    """Return the places of the groups, the worst first: nothing promised, then most points left undecided.
-
-    Of groups alike, the one with more points is the worse.
-    """
-    n = columns.n.sum(axis=0)
-    share = undecided(columns).sum(axis=0) / np.maximum(1, n)
-    return np.lexsort((np.arange(n.size), -n, -share, ~columns.empty))
-
-
-def rows_of(
-    certificates: Mapping[Group, Certificate],
-    columns: Columns,
-    groups: Sequence[Group],
-    pooled: NDArray[np.bool_],
-) -> Iterator[Row]:
-    """Yield what is to be said of each group, the worst first."""
-    left, kept = undecided(columns), columns.kept
-    for place in worst_first(columns).tolist():
-        one = certificates[groups[place]]
-        yield Row(
-            groups[place],
-            (one.fpr.n, one.fnr.n),
-            one.regime,
-            None if one.empty else one.claim.found.certified,
-            one.rule,
-            (int(columns.errors[0, place]), int(columns.errors[1, place])),
-            (int(left[0, place]), int(left[1, place])),
-            bool(pooled[place]),
-            (bool(kept[0, place]), bool(kept[1, place])),
-        )
+        return len(self._table.groups)
 
 
 # rows at a time: their thresholds and masks stay in the cache
@@ -174,7 +104,7 @@ def exclusions_of(columns: Columns, asked: Guarantee, kind: ScoreType) -> Number
     found = np.stack([np.full(tau.size, np.nan) if asked.fpr is None else alarm, clear])
     if asked.fnr is None:
         found[1] = np.nan
-    return np.where(np.isnan(columns.deltas[0]), np.array([[inf], [-inf]]), found)
+    return np.where(columns.certified, found, np.array([[inf], [-inf]]))
 
 
 def with_pool(
@@ -247,73 +177,8 @@ def rounding_edges(numbers: Numbers, kind: ScoreType) -> Numbers:
     return np.array(edges, dtype=np.float64)[places.reshape(-1)]
 
 
-class ShownGroups:
-    """What a certificate of groups can show of itself; a part of `GroupCertificate`."""
-
-    __slots__ = ()
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        scores: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
-        groups: GroupColumn | None = None,
-        *,
-        anomaly_label: object = 1,
-        detector: str | None = None,
-        measured: Any = None,
-    ) -> None:
-        """Write a report: one HTML page that can be passed on, or Markdown or JSON, by the name of the file.
-
-        Parameters
-        ----------
-        path : str or path
-            The file: .html, .md or .json.
-        scores, labels, groups : array-like, optional
-            What the certificate was made from, which it does not keep; with them the page draws the scores of
-            the worst groups.
-        anomaly_label : object
-            The label that marks an anomaly.
-        detector : str, optional
-            What the detector is called.
-        measured : GroupMeasured, optional
-            What `evaluate` gives for labelled points that were not used to calibrate.
-
-        Raises
-        ------
-        InputError
-            If the format is unknown, or the scores are not those the certificate was made from: how many
-            each group has, and the digests of those drawn.
-        """
-        from pac_wrap.report.groups import scores_by_group
-        from pac_wrap.report.render import check_ending, write
-
-        check_ending(path)
-        own: Any = self
-        drawn = scores_by_group(own, scores, labels, groups, anomaly_label)
-        write(own, path, drawn, detector, measured)
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        from pac_wrap.report.render import notebook
-
-        return notebook(self, lines=_NOTEBOOK)
-
-    @property
-    def diagnosis(self) -> tuple[str, ...]:
-        """Sentences that say which groups are promised nothing, and why."""
-        from pac_wrap.report.groups import diagnosis_of_groups
-
-        return diagnosis_of_groups(self)  # type: ignore[arg-type]  # only a certificate has this part
-
-    def __str__(self) -> str:
-        from pac_wrap.report.render import short
-
-        return short(self)
-
-
 @dataclass(frozen=True, slots=True)
-class GroupCertificate(ShownGroups, Head, SavedAsJSON):
+class GroupCertificate(Head, SavedAsJSON):
     """A rule and a promise for each group; made by `calibrate_labelled`, never by hand.
 
     Parameters
@@ -353,6 +218,7 @@ class GroupCertificate(ShownGroups, Head, SavedAsJSON):
     array([ 0,  1, -1], dtype=int8)
     """
 
+    shares: tuple[float, float] | None = field(default=None, kw_only=True)
     groups: tuple[Group, ...] = field(kw_only=True)
     columns: Columns = field(kw_only=True, repr=False)
     # made when first asked for
@@ -379,12 +245,7 @@ class GroupCertificate(ShownGroups, Head, SavedAsJSON):
     @property
     def certificates(self) -> Mapping[Group, Certificate]:
         """The certificate of each group by its value, the worst first: what `calibrate` gives for it."""
-        return Certificates(
-            self.groups,
-            self.columns,
-            self.lookup.place,
-            partial(self.columns.at, request=self.request, score_type=self.score_type),
-        )
+        return Certificates(self)
 
     @property
     def pooled(self) -> NDArray[np.bool_]:
@@ -527,15 +388,6 @@ class GroupCertificate(ShownGroups, Head, SavedAsJSON):
         own = exclusions_of(self.columns, self.asked, self.score_type)
         return with_pool(own, self.pooled, pool, (inf, -inf))
 
-    def rows(self) -> Iterator[Row]:
-        """Yield what is to be said of each group, the worst first.
-
-        Returns
-        -------
-        iterator of Row
-        """
-        yield from rows_of(self.certificates, self.columns, self.groups, self.pooled)
-
     def gaps(self, delta: float = 0.05) -> "Gaps":
         """Return how far the error rates of any two groups can be apart, each with its own rule: eq. (58).
 
@@ -554,6 +406,64 @@ class GroupCertificate(ShownGroups, Head, SavedAsJSON):
         refuse_room(self.asked, "a gap between groups", "calibrate without it to compare them")
         return gaps_of(self.columns, self.groups, self.request, self.pooled, delta)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        scores: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        groups: GroupColumn | None = None,
+        *,
+        anomaly_label: object = 1,
+        detector: str | None = None,
+        measured: Any = None,
+    ) -> None:
+        """Write a report: one HTML page that can be passed on, or Markdown or JSON, by the name of the file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file: .html, .md or .json.
+        scores, labels, groups : array-like, optional
+            What the certificate was made from, which it does not keep; with them the page draws the scores of
+            the worst groups.
+        anomaly_label : object
+            The label that marks an anomaly.
+        detector : str, optional
+            What the detector is called.
+        measured : GroupMeasured, optional
+            What `evaluate` gives for labelled points that were not used to calibrate.
+
+        Raises
+        ------
+        InputError
+            If the format is unknown, or the scores are not those the certificate was made from: how many
+            each group has, and the digests of those drawn.
+        """
+        from pac_wrap.report.groups import scores_by_group
+        from pac_wrap.report.render import check_ending, write
+
+        check_ending(path)
+        drawn = scores_by_group(self, scores, labels, groups, anomaly_label)
+        write(self, path, drawn, detector, measured)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from pac_wrap.report.render import notebook
+
+        return notebook(self, lines=_NOTEBOOK)
+
+    @property
+    def diagnosis(self) -> tuple[str, ...]:
+        """Sentences that say which groups are promised nothing, and why."""
+        from pac_wrap.report.groups import diagnosis_of_groups
+
+        return diagnosis_of_groups(self)
+
+    def __str__(self) -> str:
+        from pac_wrap.report.render import short
+
+        return short(self)
+
     def to_json(self) -> str:
         """Return the certificate as JSON text: what all groups share once, and columns of numbers."""
         head = Head(**{one.name: getattr(self, one.name) for one in fields(Head)})
@@ -561,10 +471,24 @@ class GroupCertificate(ShownGroups, Head, SavedAsJSON):
 
     @classmethod
     def _read(cls, text: str | bytes) -> Self:
-        content, groups, columns = read(text)
+        content, groups, filed = read(text)
         head: Head = typed(Head, content, cls._noun)
+        shares = (
+            shares_of(head.asked, head.overlap, filed["n"], head.pool is not None) if head.together else None
+        )
+        each = Request(with_shares(head.asked, shares), head.overlap)
+        columns = columns_again(each, groups, filed, head.score_type)
         shared_by_all = {one.name: getattr(head, one.name) for one in fields(Head)}
-        return cls(**shared_by_all, groups=groups, columns=columns)
+        return cls(**shared_by_all, shares=shares, groups=groups, columns=columns)
 
     def _problems(self) -> Iterator[str]:
-        return problems(self, self.groups, self.columns, self.request)
+        yield from version_problems(self.version)
+        if self.assumptions not in (assumed(one, **self.asked.rooms) for one in (OF_DRAWS, OF_SUBJECTS)):
+            yield "these are not the assumptions of draws"
+        if self.pool is None:
+            return
+        if self.columns.n[:, self.columns.vacuous].sum(axis=1).tolist() != [self.pool.fpr.n, self.pool.fnr.n]:
+            yield "the pool does not hold the points of the groups with too few labels"
+        if Request(self.pool.guarantee, self.pool.overlap) != self.request:
+            yield "the pool was not asked for what the groups were"
+        yield from (f"the pool: {problem}" for problem in inconsistencies(self.pool))

@@ -465,6 +465,12 @@ class Strategy(ABC):
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return what the calibration points of all populations amount to."""
 
+    def decide_all(self, asked: Sequence[Asked], ranks: Any) -> Decision:
+        """Return what those of many groups amount to, or of one; `ranks.group` has each group by itself."""
+        if self.on_arrays or not isinstance(ranks.n[0], np.ndarray):
+            return self.decide(asked, ranks)
+        return stacked([self.decide(asked, ranks.group(place)) for place in range(ranks.n[0].size)])
+
     def counts(self, one: Asked) -> bool:
         """Return whether the ceiling of a population is the bound of errors counted at a held threshold."""
         return False
