@@ -15,10 +15,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from pac_wrap.base.codec import form_of
 from pac_wrap.base.text import LONGEST
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.classes import ClassCertificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.columns import FILED, Head
 from pac_wrap.method.groups.values import MOST_GROUPS
-from pac_wrap.method.kinds.classes import ClassCertificate
 from pac_wrap.method.monitoring.monitor import MonitorState
 
 TARGET = Path(__file__).parents[2] / "src" / "pac_wrap" / "method" / "certificate.schema.json"

@@ -62,7 +62,7 @@ AIMS: Final = {
     "paper: lines": Aim(8_500, 8_500),
     "lines of the longest file": Aim(1_000, 1_000),
     "files at the root": Aim(None, 6),  # __main__ has to stand there
-    "files in the largest folder": Aim(None, 11),
+    "files in the largest folder": Aim(None, 13),
     "files under 50 lines with one importer": Aim(0, 0),
     "steps of the import order": Aim(14, 14),
     "modules in the longest chain of imports": Aim(16, 16),
@@ -80,16 +80,16 @@ AIMS: Final = {
 # what may run against the order, and why
 EXCEPTIONS: Final = {
     ("method.certificate", "method.verify"): "a certificate is made again and compared",
-    ("method.calibrate", "method.kinds.calibrate"): "the entrance hands on scores that come by kind",
+    ("method.calibrate", "method.kinds"): "the entrance hands on scores that come by kind",
     ("method.calibrate", "method.groups.calibrate"): "and by group",
     ("method.groups.certificate", "method.verify"): "so is one of groups",
-    ("method.kinds.classes", "method.verify"): "so is one of classes",
+    ("method.classes", "method.verify"): "so is one of classes",
     ("method.curves.curve", "method.verify"): "so is a curve",
     ("errors", "base.text"): "an error makes foreign text harmless where it is shown",
     ("method.certificate", "report.render"): "a certificate shows itself",
     ("method.certificate", "report.sentences"): "says why its thresholds lie as they do",
     ("method.certificate", "report.figures.scores"): "and draws itself",
-    ("method.kinds.classes", "report.render"): "so does one of classes",
+    ("method.classes", "report.render"): "so does one of classes",
     ("method.groups.certificate", "report.render"): "so does one of groups",
     ("method.groups.certificate", "report.groups"): "and says which have too few labels",
     ("method.curves.curve", "report.render"): "so does a curve",

@@ -104,7 +104,7 @@ def calibrate(
     """
     from pac_wrap.method.calibrate import Request, as_strategy, drawn_by
     from pac_wrap.method.groups.calibrate import GroupRequest
-    from pac_wrap.method.kinds.calibrate import KindRequest
+    from pac_wrap.method.kinds import KindRequest
     from pac_wrap.report.render import check_ending
 
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)

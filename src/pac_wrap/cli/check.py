@@ -122,7 +122,7 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Make a certificate or a curve again from all rows of some tables, and compare."""
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.curve import Curve, CurveRequest
-    from pac_wrap.method.kinds.calibrate import KindRequest
+    from pac_wrap.method.kinds import KindRequest
     from pac_wrap.method.verify import compare, request_of
 
     request: Any

@@ -319,7 +319,7 @@ class Reading:
         """Return the certificate or the curve that a request gets from the scores of a table."""
         from pac_wrap.method.calibrate import certify
         from pac_wrap.method.groups.calibrate import certify_groups
-        from pac_wrap.method.kinds.calibrate import certify_kinds
+        from pac_wrap.method.kinds import certify_kinds
 
         if self.group is not None:
             return certify_groups(source, request)

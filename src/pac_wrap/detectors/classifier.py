@@ -25,7 +25,7 @@ from pac_wrap.detectors.scores import (
 )
 from pac_wrap.detectors.training import check_chosen, divide_classes
 from pac_wrap.errors import InputError
-from pac_wrap.method.kinds.classes import calibrate_classes
+from pac_wrap.method.classes import calibrate_classes
 
 
 class PACClassifier(MetaEstimatorMixin, BaseEstimator):

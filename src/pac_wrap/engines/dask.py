@@ -37,7 +37,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.calibrate import Block, Part
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.values import NO_SCORES, Lookup, coded, merged
-from pac_wrap.method.kinds.calibrate import coded_kinds, population_codes, populations_of
+from pac_wrap.method.kinds import coded_kinds, population_codes, populations_of
 from pac_wrap.method.promise import Population
 from pac_wrap.method.rule import SETS, Rule
 from pac_wrap.method.source import PartitionSource, Source

@@ -19,7 +19,7 @@ from pac_wrap.method.calibrate import certify
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.kinds.calibrate import certify_kinds
+from pac_wrap.method.kinds import certify_kinds
 from pac_wrap.tables.columns import (
     anomaly_marks,
     miscounted,

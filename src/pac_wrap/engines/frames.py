@@ -18,7 +18,7 @@ from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.groups.calibrate import GroupRequest, GroupSource, certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
+from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.source import Source
 from pac_wrap.tables.columns import refuse_added, refuse_narrower, require_column

@@ -47,7 +47,7 @@ from pac_wrap.method.groups.values import (
     texts_of,
     too_many,
 )
-from pac_wrap.method.kinds.calibrate import not_kinds, populations_of
+from pac_wrap.method.kinds import not_kinds, populations_of
 from pac_wrap.method.source import CountedSource, Source
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, refuse_as_third, require_two

@@ -489,7 +489,7 @@ def calibrate(
     if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
         if weighted:
             raise InputError("scores by kind take no weights; calibrate the kinds one by one")
-        from pac_wrap.method.kinds.calibrate import calibrate_kinds
+        from pac_wrap.method.kinds import calibrate_kinds
 
         found = calibrate_kinds(normal, anomalous, guarantee, overlap)
         warn_of_lacking(found.clauses)
@@ -617,7 +617,7 @@ def calibrate_labelled(
     if kinds is not None:
         if weighted:
             raise InputError("scores by kind take no weights; calibrate the kinds one by one")
-        from pac_wrap.method.kinds.calibrate import classes_by_kind
+        from pac_wrap.method.kinds import classes_by_kind
 
         mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
         given, _, mask = as_labelled(scores, labels, mark)

@@ -12,9 +12,9 @@ from pac_wrap.base.text import listed, quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Bounds, Workload
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.classes import ClassCertificate
 from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.kinds.classes import ClassCertificate
 from pac_wrap.method.metrics import Measured, Metrics
 from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.promise import OF_DRAWS, Guarantee, Promise

@@ -28,7 +28,7 @@ from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.groups.calibrate import Block, Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_of, too_many
-from pac_wrap.method.kinds.calibrate import populations_of
+from pac_wrap.method.kinds import populations_of
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, T, parts_of

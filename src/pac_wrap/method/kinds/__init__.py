@@ -1,1 +1,0 @@
-"""Promises about the kinds of a class, and about more than two classes: one threshold for each of them."""
