@@ -23,7 +23,7 @@ from pac_wrap.tables.columns import number, without_case
 from pac_wrap.tables.files.connection import connected
 from pac_wrap.tables.files.csv_files import refuse_rows
 from pac_wrap.tables.files.text_format import CsvRows
-from pac_wrap.tables.table import FoundFiles, make_view
+from pac_wrap.tables.table import FoundFiles, Table
 from support.generated_csv import LABEL, SCORE, Reading, generate, read_by_csv
 from support.shell import CERTIFICATE
 
@@ -72,10 +72,10 @@ def by_duckdb(seeds: range, folder: Path) -> int:
             whole = place % 2 == 1
             try:
                 named = FoundFiles([str(file)], [file], "read_csv", folder)
-                view = make_view(connection, named, reading.wanted, whole=whole, delimiter=None)
+                view = Table(connection, named, reading.wanted, whole=whole)
                 columns = ", ".join(f'"{name}"' for name in reading.wanted)
                 found: Rows | InputError = connection.execute(f"SELECT {columns} FROM source").fetchall()
-                assert view.rows == len(reading.cells), words
+                assert view.counted == len(reading.cells), words
             except InputError as error:
                 found = error
             except duckdb.Error:  # a row too short and one too long: as a table does, the first is named

@@ -21,6 +21,7 @@ from pac_wrap.method.rule import Counted, Rule, Verdict
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added, refuse_narrower
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal
+from pac_wrap.tables.files.csv_files import refuse_scores
 from pac_wrap.tables.sql import (
     ENDS,
     Compared,
@@ -143,7 +144,7 @@ def _decide_csv(
             table.look_at_all_cells()
             copy()
     except MisfitError as error:
-        table.refuse_scores(score, on_missing)
+        refuse_scores(table.csv_files, score, on_missing)
         raise changed(table.names) from error
     number = quote_name(score)
     tests = "verdict = 1", "verdict = 0", "true", f"{number} IS NULL OR isnan({number})"
@@ -151,7 +152,7 @@ def _decide_csv(
     (found,) = table.rows(f"SELECT {counts} FROM read_parquet({quote_text(str(target))})")
     counted = Counted(*found)
     if counted.missing and on_missing == "stop":
-        table.refuse_scores(score, on_missing)
+        refuse_scores(table.csv_files, score, on_missing)
         raise changed(table.names)
     return counted
 
@@ -171,7 +172,7 @@ def decide_groups_table(
     rows, missing = table.check_scores(score, on_missing)
     if table.reader == "read_csv":
         table.look_at_all_cells()
-    types = table.all_types()
+    types = table.types_of(table.everything)
     value = group_sql(table, columns, types)
     found = Numbered(table, value, table.everything, ", count(*) AS rows")
     places = places_in(certificate, found.groups)
@@ -202,7 +203,7 @@ def copy_with(
     """Write all columns, and those that answer the score, to a file; another number of rows is an error."""
     # here the score alone is written otherwise, and finding the types of all columns takes long
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
-    types = table.types if alike else table.all_types()
+    types = table.types if alike else table.types_of(table.everything)
     columns, compared = _written(types, score, options), Compared.number(score_sql(score, types[score]))
     source = table.everything
     if joined:  # after which rows would come in any order

@@ -10,11 +10,11 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from glob import glob, has_magic
 from hashlib import file_digest, sha256
+from itertools import chain
 from pathlib import Path
 from struct import error as too_short
 from struct import unpack_from
@@ -126,34 +126,27 @@ class FoundFiles(NamedTuple):
 @contextmanager
 def found_files(paths: Sequence[str], start: bytes = b"") -> Iterator[FoundFiles]:
     """Yield what files, patterns or "-" (standard input, of which `start` was read already) stand for."""
-    with scratch_folder() as scratch:
-        files = find_all(paths, scratch, start)
-        yield FoundFiles(list(paths), files, reader_of(files), scratch)
-
-
-def find_all(paths: Sequence[str], scratch: Path, start: bytes = b"") -> list[Path]:
-    """Return the files that several paths or patterns stand for; a file named twice is refused."""
     if list(paths).count("-") > 1:
         raise InputError("standard input is named twice, but can be read once; name - once")
-    files = [file for path in paths for file in find_files(path, scratch, start)]
-    found: dict[tuple[int, int], Path] = {}
-    for file in files:
-        facts = file.stat()
-        first = found.setdefault((facts.st_dev, facts.st_ino), file)
-        if first is not file:
-            twice = f"{file} is named twice" if file == first else f"{first} and {file} are one file"
-            raise InputError(f"{twice}, and its rows would count twice; name it once")
-    for first, second in _same_content(files):
-        shown = " and ".join(
-            "standard input" if one.with_suffix("") == scratch / _SPOOLED else str(one)
-            for one in (first, second)
-        )
-        warnings.warn(
-            f"{shown} have the same content; if that is one table twice, its rows count twice",
-            PACWrapWarning,
-            stacklevel=2,
-        )
-    return files
+    with scratch_folder() as scratch:
+        files = [file for path in paths for file in find_files(path, scratch, start)]
+        found = FoundFiles(list(paths), files, reader_of(files), scratch)
+        by_inode: dict[tuple[int, int], Path] = {}
+        for file in files:
+            facts = file.stat()
+            first = by_inode.setdefault((facts.st_dev, facts.st_ino), file)
+            if first is not file:
+                twice = f"{file} is named twice" if file == first else f"{first} and {file} are one file"
+                raise InputError(f"{twice}, and its rows would count twice; name it once")
+        for alike in _same_content(files):
+            names = [found.source_names[files.index(one)] for one in alike]
+            shown = " and ".join("standard input" if name == "-" else name for name in names)
+            warnings.warn(
+                f"{shown} have the same content; if that is one table twice, its rows count twice",
+                PACWrapWarning,
+                stacklevel=2,
+            )
+        yield found
 
 
 def _same_content(files: list[Path]) -> Iterator[tuple[Path, Path]]:
@@ -191,6 +184,7 @@ def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
             " name - instead"
         )
     file = Path(path)
+    found = [file]
     if file.is_dir():
         endings = Counter(ending for one in file.iterdir() if (ending := _ending(one)) in _READERS)
         example = [f", for example {path.rstrip('/')}/*{ending}" for ending, _ in endings.most_common(1)]
@@ -199,26 +193,25 @@ def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
         found = sorted(Path(name) for name in glob(path, recursive=True) if Path(name).is_file())
         if not found:
             raise InputError(f"no file matches {path}")
-        return [_with_content(one) for one in found]
-    if not file.exists():
+    elif not file.exists():
         near = get_close_matches(file.name, [other.name for other in file.parent.glob("*")], 1)
         hint = f"; did you mean {file.parent / near[0]}?" if near else "; check the path"
         raise InputError(f"there is no file {path}{hint}")
-    return [_with_content(file)]
-
-
-def _with_content(file: Path) -> Path:
-    if not is_unicode(str(file)):
-        shown = str(file).encode("utf-8", "backslashreplace").decode()
-        raise InputError(f"the name {shown} is not UTF-8; rename the file, or pipe it in and name - instead")
-    facts = file.stat()
-    if not stat.S_ISREG(facts.st_mode):
-        raise InputError(
-            f"{file} is not a regular file, and a table is read more than once; pipe it in and name - instead"
-        )
-    if facts.st_size == 0:
-        raise InputError(f"{file} is empty; it needs a header and rows")
-    return file
+    for one in found:
+        if not is_unicode(str(one)):
+            shown = str(one).encode("utf-8", "backslashreplace").decode()
+            raise InputError(
+                f"the name {shown} is not UTF-8; rename the file, or pipe it in and name - instead"
+            )
+        facts = one.stat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise InputError(
+                f"{one} is not a regular file, and a table is read more than once; pipe it in and name -"
+                " instead"
+            )
+        if facts.st_size == 0:
+            raise InputError(f"{one} is empty; it needs a header and rows")
+    return found
 
 
 def _spooled(scratch: Path, start: bytes) -> Path:
@@ -255,194 +248,6 @@ def reader_of(files: list[Path]) -> str:
     if len(readers) > 1:
         raise InputError("the tables have different formats; pass files of one format at a time")
     return readers.pop()
-
-
-@dataclass(frozen=True, slots=True)
-class DuckDBView:
-    """What the view called source shows: the types of its columns, and what else is in the files."""
-
-    columns: list[str]
-    types: dict[str, str]
-    # holds every column, but of JSON the wanted ones alone, and stands after FROM; for Parquet it is no query
-    # of its own: each * takes DuckDB a time that grows with the square of the number of columns
-    everything: str
-    csv_files: tuple[CsvFile, ...] = ()
-    rows: int | None = None
-    score_types: dict[str, ScoreType] = field(default_factory=dict)
-    # gives `everything` read in the way that never fails, where it may be another
-    thorough: Callable[[], str] | None = None
-    # whether threads share a file with quotes in `everything`, at which DuckDB may fail
-    shared: bool = False
-
-
-def make_view(
-    connection: duckdb.DuckDBPyConnection,
-    found: FoundFiles,
-    wanted: Sequence[str],
-    *,
-    whole: bool,
-    delimiter: str | None,
-    source: str | None = None,
-    number: str | None = None,
-) -> DuckDBView:
-    """Make files the view called source, which shows CSV and JSON as texts, and a column of numbers."""
-    # what stands after the columns of each file
-    named = [
-        "" if source is None else f", {quote_text(name)} AS {quote_name(source)}"
-        for name in found.source_names
-    ]
-    if found.reader != "read_csv":
-        only_in_csv(delimiter)
-    if found.reader == "numpy":
-        arrays = numpy_columns(found.files, source, found.source_names)
-        narrow = {name: score_type(column.dtype) for name, column in arrays.items()}
-        halves = {
-            name: column.astype(np.float32) for name, column in arrays.items() if column.dtype == np.half
-        }
-        connection.register("source", arrays | halves)  # DuckDB has no numbers of two bytes
-        return DuckDBView(list(arrays), types_of(connection, "source"), "source", score_types=narrow)
-    if found.reader == "read_csv":
-        surveyed = [survey(file, wanted, delimiter) for file in found.files]
-        added = [] if source is None else [source]
-        return _csv(connection, surveyed, wanted, found, whole, added, named, number)
-    if found.reader == "read_json":
-        return _json(connection, found.files, wanted)
-    columns, picked, everything = _parquet(connection, found.files, wanted, found.scratch, named)
-    if source is not None:
-        refuse_added(columns, [source])
-    connection.execute(f"CREATE VIEW source AS {picked}")
-    listed = ", ".join(file_text(file, found.scratch) for file in found.files)
-    counted = f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
-    ((rows,),) = connection.execute(counted).fetchall()
-    types = types_of(connection, "source")
-    if "BIGINT" in types.values():
-        told = f"SELECT DISTINCT value FROM parquet_kv_metadata([{listed}]) WHERE key = 'ARROW:schema'"
-        for (schema,) in connection.execute(told).fetchall():
-            types |= dict.fromkeys(durations(schema) & types.keys(), "INTERVAL")
-    return DuckDBView(columns, types, everything, rows=rows)
-
-
-def _json(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], wanted: Sequence[str]) -> DuckDBView:
-    """Copy the wanted columns, the first of which holds scores, into a table: DuckDB would guess at types."""
-    score, *others = wanted
-    places = {name: f"c{place}" for place, name in enumerate(wanted)}
-    table = Growing(connection, "loaded", dict.fromkeys(places.values(), "VARCHAR") | {"c0": "DOUBLE"})
-    names: list[list[str]] = []
-    rows = 0
-    with without_collector():
-        for file in files:
-            with opened_json(file) as found:
-                for batch in found:
-                    columns: dict[str, list[Any]] = {places[one]: found.column(one, batch) for one in others}
-                    scores = found.numbers(score, batch) if table.types["c0"] == "DOUBLE" else None
-                    if scores is None and table.types["c0"] == "DOUBLE":
-                        table.widen("c0")  # there are texts among the scores
-                    columns["c0"] = found.column(score, batch) if scores is None else scores
-                    found.refuse_odd(columns.values())
-                    table.add(columns, len(batch.rows))
-                names.append(list(found.names))
-                rows += found.read
-        table.flush()
-    if not rows:
-        raise no_rows(list(map(str, files)))
-    require_in_all(files, names, wanted)
-    every = list(dict.fromkeys(name for listed in names for name in listed))
-    types = {name: table.types[place] for name, place in places.items() if name in every}
-    shown = ", ".join(f"{places[name]} AS {quote_name(name)}" for name in types)
-    connection.execute(f"CREATE VIEW source AS SELECT {shown or '*'} FROM loaded")
-    return DuckDBView(every, types, "source", rows=rows)
-
-
-def _parquet(
-    connection: duckdb.DuckDBPyConnection,
-    files: Sequence[Path],
-    wanted: Sequence[str],
-    scratch: Path,
-    named: Sequence[str],
-) -> tuple[list[str], str, str]:
-    each = [file_text(file, scratch) for file in files]
-    names = [_top_level(connection, one) for one in each]
-    for file, listed in zip(files, names, strict=True):
-        refuse_twins(listed, file)
-    require_in_all(files, names, wanted)
-    columns = list(dict.fromkeys(name for listed in names for name in listed))
-    present = [name for name in wanted if name in columns] or columns[:1]
-    shown = ", ".join(map(quote_name, present))
-    if len(files) == 1:
-        rows = f"read_parquet({each[0]}, {_NO_FOLDERS})"
-        return (
-            columns,
-            f"SELECT {shown} FROM {rows}",
-            f"(SELECT *{named[0]} FROM {rows})" if named[0] else rows,
-        )
-    rows = f"read_parquet([{', '.join(each)}], {_NO_FOLDERS}, union_by_name = true)"
-    kinds = [types_of(connection, f"read_parquet({one}, {_NO_FOLDERS})", shown) for one in each]
-    together = types_of(connection, rows, shown)
-    mixed = [
-        name for name in present if together[name] == "FLOAT" and len({kind[name] for kind in kinds}) > 1
-    ]
-    if not mixed and not any(named):
-        return columns, f"SELECT {shown} FROM {rows}", rows
-    # where one file has float32 and another whole numbers, DuckDB would make float32 of both
-    doubles = ", ".join(f"CAST({quote_name(name)} AS DOUBLE) AS {quote_name(name)}" for name in mixed)
-    every = f"* REPLACE ({doubles})" if mixed else "*"
-    selects = [
-        f"(SELECT {every}{text} FROM read_parquet({one}, {_NO_FOLDERS}))"
-        for one, text in zip(each, named, strict=True)
-    ]
-    everything = f"({' UNION ALL BY NAME '.join(selects)})"
-    return columns, f"SELECT {shown} FROM {everything}", everything
-
-
-def _csv(
-    connection: duckdb.DuckDBPyConnection,
-    files: list[CsvFile],
-    wanted: Sequence[str],
-    found: FoundFiles,
-    whole: bool,
-    added: list[str],
-    named: Sequence[str],
-    number: str | None,
-) -> DuckDBView:
-    """Show columns as texts, NULL where a cell is empty; with `whole` all, with types where written."""
-    paths, names = [file.path for file in files], [file.header.names for file in files]
-    require_in_all(paths, names, wanted)
-    columns = all_columns(paths, names)
-    refuse_added(columns, added)
-    for column in wanted:
-        require_column(column, columns)
-    shown = columns if whole else [name for name in columns if name in wanted] or columns[:1]
-    quoted = quoted_names(shown)
-    query = partial(csv_queries, connection, files, quoted, found.scratch, named)
-    known = kinds_of(files)
-    typed: dict[str, Kind] | None = None
-    if not whole and number is not None and known is not None and known[number] != "VARCHAR":
-        typed = {**dict.fromkeys(columns, "VARCHAR"), number: "DOUBLE"}
-    texts, rows = query(typed)
-    picked = ", ".join(quoted[name] for name in shown if name in wanted) or "*"
-    connection.execute(f"CREATE VIEW source AS SELECT {picked} FROM ({texts})")
-    types: dict[str, str] = {name: (typed or {}).get(name, "VARCHAR") for name in wanted if name in columns}
-    if not whole:
-        return DuckDBView(columns, types, f"({texts})", tuple(files), rows)
-    kinds = known or kinds_in(connection, texts, quoted, wanted)
-    score = wanted[0]
-    numbers: Kind = "VARCHAR" if kinds[score] == "VARCHAR" else "DOUBLE"
-    kinds = {**kinds, **dict.fromkeys(wanted, "VARCHAR"), score: numbers}
-    listed = ", ".join([typed_sql(quoted, kinds, score), *map(quote_name, added)])
-
-    def everything(shared: bool) -> str:
-        return f"(SELECT {listed} FROM ({texts if known is None else query(kinds, shared=shared)[0]}))"
-
-    shared = known is not None and any(file.quoted for file in files)
-    thorough = partial(everything, False)
-    return DuckDBView(columns, types, everything(True), tuple(files), rows, {}, thorough, shared)
-
-
-def types_of(connection: duckdb.DuckDBPyConnection, table: str, columns: str = "*") -> dict[str, str]:
-    """Return the types of the columns of what may stand after FROM."""
-    # DESCRIBE would go through all columns twice
-    found = connection.sql(f"SELECT {columns} FROM {table}")
-    return dict(zip(found.columns, map(str, found.types), strict=True))
 
 
 def durations(schema: bytes) -> set[str]:
@@ -492,24 +297,169 @@ def _top_level(connection: duckdb.DuckDBPyConnection, file: str) -> list[str]:
 
 
 class Table:
-    """Several files as one table; `open_table` makes it."""
+    """Several files as one table; `open_table` makes it.
+
+    Its view called source shows the wanted columns, those of CSV and JSON as texts, and `number` as numbers.
+    """
 
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
         found: FoundFiles,
-        view: DuckDBView,
-        progress: Progress,
-        again: Callable[[], AbstractContextManager["Table"]] | None,
+        wanted: Sequence[str],
+        *,
+        number: str | None = None,
+        whole: bool = False,
+        delimiter: str | None = None,
+        source: str | None = None,
+        progress: Progress = lambda done: None,
+        again: Callable[[], AbstractContextManager["Table"]] | None = None,
     ) -> None:
-        self._connection, self._view, self._progress, self._again = connection, view, progress, again
+        self._connection, self._progress, self._again = connection, progress, again
         self.names, self.files, self.reader, self.scratch = found
-        self.columns, self.types, self.everything = view.columns, view.types, view.everything
-        self._shared = view.shared
+        self.csv_files: list[CsvFile] = []
+        # the number of rows in the files, if it is known
+        self.counted: int | None = None
+        # holds every column, but of JSON the wanted ones alone, and stands after FROM; for Parquet it is no
+        # query of its own: each * takes DuckDB a time that grows with the square of the number of columns
+        self.everything = "source"
+        # gives `everything` read in the way that never fails, where it may be another
+        self._thorough: Callable[[], str] | None = None
+        # whether threads share a file with quotes in `everything`, at which DuckDB may fail
+        self._shared = False
+        self._score_types: dict[str, ScoreType] = {}
         # passes over all rows so far
         self._passes = 0
         # which rows are no part of the table, and how many
         self._gone: tuple[str, int] | None = None
+        # what stands after the columns of each file
+        named = [
+            "" if source is None else f", {quote_text(name)} AS {quote_name(source)}"
+            for name in found.source_names
+        ]
+        if self.reader != "read_csv":
+            only_in_csv(delimiter)
+        if self.reader == "numpy":
+            arrays = numpy_columns(self.files, source, found.source_names)
+            self._score_types = {name: score_type(column.dtype) for name, column in arrays.items()}
+            # DuckDB has no numbers of two bytes
+            halves = {name: one.astype(np.float32) for name, one in arrays.items() if one.dtype == np.half}
+            connection.register("source", arrays | halves)
+            self.columns, self.types = list(arrays), self.types_of("source")
+        elif self.reader == "read_csv":
+            self.csv_files = [survey(file, wanted, delimiter) for file in self.files]
+            self._open_csv(wanted, number, whole, [] if source is None else [source], named)
+        elif self.reader == "read_json":
+            self._open_json(wanted)
+        else:
+            self._open_parquet(wanted, [] if source is None else [source], named)
+
+    def _open_json(self, wanted: Sequence[str]) -> None:
+        """Copy the wanted columns, the first of which holds scores: DuckDB would guess at types."""
+        score, *others = wanted
+        places = {name: f"c{place}" for place, name in enumerate(wanted)}
+        types = dict.fromkeys(places.values(), "VARCHAR") | {"c0": "DOUBLE"}
+        table = Growing(self._connection, "loaded", types)
+        names: list[list[str]] = []
+        with without_collector():
+            for file in self.files:
+                with opened_json(file) as found:
+                    for batch in found:
+                        columns: dict[str, list[Any]] = {
+                            places[one]: found.column(one, batch) for one in others
+                        }
+                        scores = found.numbers(score, batch) if table.types["c0"] == "DOUBLE" else None
+                        if scores is None and table.types["c0"] == "DOUBLE":
+                            table.widen("c0")  # there are texts among the scores
+                        columns["c0"] = found.column(score, batch) if scores is None else scores
+                        found.refuse_odd(columns.values())
+                        table.add(columns, len(batch.rows))
+                    names.append(list(found.names))
+            table.flush()
+        if not table.rows:
+            raise no_rows(list(map(str, self.files)))
+        require_in_all(self.files, names, wanted)
+        self.columns, self.counted = list(dict.fromkeys(chain.from_iterable(names))), table.rows
+        self.types = {name: table.types[place] for name, place in places.items() if name in self.columns}
+        shown = ", ".join(f"{places[name]} AS {quote_name(name)}" for name in self.types)
+        self._connection.execute(f"CREATE VIEW source AS SELECT {shown or '*'} FROM loaded")
+
+    def _open_parquet(self, wanted: Sequence[str], added: list[str], named: Sequence[str]) -> None:
+        texts = [file_text(file, self.scratch) for file in self.files]
+        names = []
+        for file, text in zip(self.files, texts, strict=True):
+            names.append(_top_level(self._connection, text))
+            refuse_twins(names[-1], file)
+        require_in_all(self.files, names, wanted)
+        self.columns = list(dict.fromkeys(chain.from_iterable(names)))
+        present = [name for name in wanted if name in self.columns] or self.columns[:1]
+        shown, listed = ", ".join(map(quote_name, present)), ", ".join(texts)
+        each = [f"read_parquet({one}, {_NO_FOLDERS})" for one in texts]
+        mixed: list[str] = []
+        rows = self.everything = each[0]
+        if len(each) > 1:
+            rows = self.everything = f"read_parquet([{listed}], {_NO_FOLDERS}, union_by_name = true)"
+            kinds, together = [self.types_of(one, shown) for one in each], self.types_of(rows, shown)
+            mixed = [one for one in present if together[one] == "FLOAT" and len({k[one] for k in kinds}) > 1]
+        if mixed or any(named):
+            # where one file has float32 and another whole numbers, DuckDB would make float32 of both
+            doubles = ", ".join(f"CAST({quote_name(name)} AS DOUBLE) AS {quote_name(name)}" for name in mixed)
+            every = f"* REPLACE ({doubles})" if mixed else "*"
+            selects = (f"(SELECT {every}{own} FROM {one})" for one, own in zip(each, named, strict=True))
+            self.everything = f"({' UNION ALL BY NAME '.join(selects)})"
+        refuse_added(self.columns, added)
+        shown_of = self.everything if mixed else rows
+        self._connection.execute(f"CREATE VIEW source AS SELECT {shown} FROM {shown_of}")
+        counted = f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
+        ((self.counted,),) = self._connection.execute(counted).fetchall()
+        self.types = self.types_of("source")
+        if "BIGINT" in self.types.values():
+            told = f"SELECT DISTINCT value FROM parquet_kv_metadata([{listed}]) WHERE key = 'ARROW:schema'"
+            for (schema,) in self._connection.execute(told).fetchall():
+                self.types |= dict.fromkeys(durations(schema) & self.types.keys(), "INTERVAL")
+
+    def _open_csv(
+        self, wanted: Sequence[str], number: str | None, whole: bool, added: list[str], named: Sequence[str]
+    ) -> None:
+        """Show columns as texts, NULL where a cell is empty; with `whole` all, with types where written."""
+        files = self.csv_files
+        names = [file.header.names for file in files]
+        require_in_all(self.files, names, wanted)
+        columns = all_columns(self.files, names)
+        refuse_added(columns, added)
+        for column in wanted:
+            require_column(column, columns)
+        shown = columns if whole else [name for name in columns if name in wanted] or columns[:1]
+        quoted = quoted_names(shown)
+        query = partial(csv_queries, self._connection, files, quoted, self.scratch, named)
+        known = kinds_of(files)
+        typed: dict[str, Kind] = dict.fromkeys(columns, "VARCHAR")
+        if not whole and number is not None and known is not None and known[number] != "VARCHAR":
+            typed[number] = "DOUBLE"
+        texts, self.counted = query(typed)
+        picked = ", ".join(quoted[name] for name in shown if name in wanted) or "*"
+        self._connection.execute(f"CREATE VIEW source AS SELECT {picked} FROM ({texts})")
+        self.columns, self.types = columns, {name: typed[name] for name in wanted}
+        if not whole:
+            self.everything = f"({texts})"
+            return
+        kinds = known or kinds_in(self._connection, texts, quoted, wanted)
+        score = wanted[0]
+        numbers: Kind = "VARCHAR" if kinds[score] == "VARCHAR" else "DOUBLE"
+        kinds = {**kinds, **dict.fromkeys(wanted, "VARCHAR"), score: numbers}
+        listed = ", ".join([typed_sql(quoted, kinds, score), *map(quote_name, added)])
+
+        def everything(shared: bool) -> str:
+            return f"(SELECT {listed} FROM ({texts if known is None else query(kinds, shared=shared)[0]}))"
+
+        self.everything, self._thorough = everything(True), partial(everything, False)
+        self._shared = known is not None and any(file.quoted for file in files)
+
+    def types_of(self, relation: str, columns: str = "*") -> dict[str, str]:
+        """Return the types of columns of what may stand after FROM."""
+        # DESCRIBE would go through all columns twice
+        found = self._connection.sql(f"SELECT {columns} FROM {relation}")
+        return dict(zip(found.columns, map(str, found.types), strict=True))
 
     @contextmanager
     def in_order(self) -> Iterator["Table"]:
@@ -542,8 +492,8 @@ class Table:
         self.rows("ALTER VIEW source RENAME TO every_row")
         self.rows(f"CREATE VIEW source AS SELECT * FROM every_row WHERE NOT ({gone})")
         self._gone = gone, count
-        if self._view.rows is not None:
-            self._view = replace(self._view, rows=self._view.rows - count)
+        if self.counted is not None:
+            self.counted -= count
 
     def first_scores(self, score: str, rows: int = 1000) -> Scores:
         """Return the scores of some rows as they are, NaN where there is none."""
@@ -581,7 +531,7 @@ class Table:
             if not rows:
                 raise no_rows(self.names)
             if bad or (count and on_missing == "stop"):
-                refuse_scores(table._view.csv_files, score)
+                refuse_scores(self.csv_files, score)
                 numbered = (
                     f"SELECT row_number() OVER () AS row, {text} AS text, {wrong} AS bad, {missing} AS gone"
                 )
@@ -593,31 +543,18 @@ class Table:
 
     def expect(self, rows: int) -> None:
         """Refuse to go on if the engine has read another number of rows than the files hold."""
-        if self._view.rows is not None and self._view.rows != rows:
-            raise miscounted(self.names, self._view.rows, rows)
+        if self.counted not in (None, rows):
+            raise miscounted(self.names, self.counted, rows)
 
     def score_type(self, score: str) -> ScoreType:
         """Return the type that scores have in these files; texts are read as doubles."""
         usual: ScoreType = "float32" if self.types[score] == "FLOAT" else "float64"
-        return self._view.score_types.get(score, usual)
-
-    def refuse_scores(self, score: str, on_missing: OnMissing) -> None:
-        """Refuse the scores of CSV files that are no numbers or, unless they are abstained on, missing."""
-        refuse_scores(self._view.csv_files, score, on_missing)
+        return self._score_types.get(score, usual)
 
     def look_at_all_cells(self) -> None:
         """Read CSV files in the way that never fails: by types that fit every cell, quotes by one thread."""
-        if self._view.thorough is not None:
-            self.everything, self._shared = self._view.thorough(), False
-
-    @property
-    def counted(self) -> int | None:
-        """The number of rows in the files, if it is known."""
-        return self._view.rows
-
-    def all_types(self) -> dict[str, str]:
-        """Return the types of all columns, also of those that were not asked for."""
-        return types_of(self._connection, self.everything)
+        if self._thorough is not None:
+            self.everything, self._shared = self._thorough(), False
 
     def score_sql(self, score: str) -> str:
         """Return the score as an SQL expression, NULL where it is no number."""
@@ -666,14 +603,14 @@ class Table:
         """Report how far a query is, and what is wrong with the files; is it a pass over the whole table?"""
         self._passes += whole
         try:
-            with watched(self._connection, self._progress, max(1, self._passes), self._view.rows):
+            with watched(self._connection, self._progress, max(1, self._passes), self.counted):
                 yield
         except (duckdb.Error, RuntimeError) as error:
             instead = refusal(error, self.names)
             if isinstance(instead, InputError):
                 if self._shared and not isinstance(error, duckdb.IOException):
                     raise MisfitError from error
-                refuse_rows(self._view.csv_files)
+                refuse_rows(self.csv_files)
             raise instead from error
 
 
@@ -703,16 +640,22 @@ def open_found(
     )
     with connected(found.files, found.scratch, output, passes=passes) as connection:
         try:
-            number = wanted[0] if scores and wanted[0] != label else None
-            view = make_view(
-                connection, found, wanted, whole=whole, delimiter=delimiter, source=source, number=number
+            table = Table(
+                connection,
+                found,
+                wanted,
+                number=wanted[0] if scores and wanted[0] != label else None,
+                whole=whole,
+                delimiter=delimiter,
+                source=source,
+                progress=progress,
+                again=again,
             )
         except (duckdb.Error, RuntimeError) as error:
             instead = refusal(error, found.names)
             if isinstance(instead, InputError):
                 instead = InputError(f"{instead}; check that it is whole and what its name says")
             raise instead from error
-        table = Table(connection, found, view, progress, again)
         if leave_out and label is not None:
             table.leave_out(label, leave_out)
         yield table

@@ -5,9 +5,14 @@ from pathlib import Path
 import pytest
 
 from pac_wrap.errors import PACWrapWarning
-from pac_wrap.tables.table import find_all
+from pac_wrap.tables.table import found_files
 from support.shell import write
 from support.strategies import refusal
+
+
+def find_all(paths: list[str]) -> list[Path]:
+    with found_files(paths) as found:
+        return found.files
 
 
 @pytest.mark.parametrize("way", ["same", "dots", "link", "linked folder", "hard link", "patterns", "pattern"])
@@ -29,7 +34,7 @@ def test_a_file_named_twice_is_refused(way: str, tmp_path: Path) -> None:
     (tmp_path / "linked").symlink_to(folder)
     (folder / "hard.csv").hardlink_to(file)
     for paths in ([str(file), second], [second, str(file)]):
-        sentence = refusal(find_all, paths, tmp_path)
+        sentence = refusal(find_all, paths)
         assert sentence.endswith(", and its rows would count twice; name it once")
         assert str(file) in sentence
     if way == "same":
@@ -40,11 +45,11 @@ def test_a_file_named_twice_is_refused(way: str, tmp_path: Path) -> None:
 
 def test_one_pattern_that_matches_a_file_by_two_names_is_refused(tmp_path: Path) -> None:
     (tmp_path / "z.csv").symlink_to(write(tmp_path / "a.csv", "score\n1\n"))
-    assert "are one file" in refusal(lambda: find_all([f"{tmp_path}/?.csv"], tmp_path))
+    assert "are one file" in refusal(lambda: find_all([f"{tmp_path}/?.csv"]))
 
 
-def test_standard_input_named_twice_is_refused(tmp_path: Path) -> None:
-    assert refusal(lambda: find_all(["-", "-"], tmp_path)) == (
+def test_standard_input_named_twice_is_refused() -> None:
+    assert refusal(lambda: find_all(["-", "-"])) == (
         "standard input is named twice, but can be read once; name - once"
     )
 
@@ -63,7 +68,7 @@ def test_files_of_one_content_are_warned_of_by_name(text: bytes, tmp_path: Path)
         f"{paths[0]} and {paths[2]} have the same content; if that is one table twice, its rows count twice"
     )
     with pytest.warns(PACWrapWarning) as caught:
-        assert [str(file) for file in find_all(paths, tmp_path)] == paths
+        assert [str(file) for file in find_all(paths)] == paths
     assert [str(warning.message) for warning in caught] == [expected]
 
 
@@ -79,7 +84,7 @@ def test_files_of_one_content_are_warned_of_by_name(text: bytes, tmp_path: Path)
     ids=["a digit", "a length", "the middle", "the start", "the end"],
 )
 def test_files_of_different_content_are_not_warned_of(texts: tuple[bytes, bytes], tmp_path: Path) -> None:
-    assert len(find_all(contents(tmp_path, *texts), tmp_path)) == 2  # a warning is an error
+    assert len(find_all(contents(tmp_path, *texts))) == 2  # a warning is an error
 
 
 def test_large_files_that_differ_at_once_are_not_read_as_a_whole(
@@ -89,4 +94,4 @@ def test_large_files_that_differ_at_once_are_not_read_as_a_whole(
         raise AssertionError("it was read as a whole")
 
     monkeypatch.setattr("pac_wrap.tables.table.file_digest", whole)
-    assert len(find_all(contents(tmp_path, LONG, b"x" + LONG[1:], LONG[1:]), tmp_path)) == 3
+    assert len(find_all(contents(tmp_path, LONG, b"x" + LONG[1:], LONG[1:]))) == 3

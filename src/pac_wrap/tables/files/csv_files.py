@@ -255,11 +255,11 @@ def csv_queries(
     quoted: dict[str, str],
     scratch: Path,
     named: Sequence[str],
-    types: Mapping[str, Kind] | None = None,
+    types: Mapping[str, Kind],
     *,
     shared: bool = False,
 ) -> tuple[str, int]:
-    """Return the query for some columns of files in order, and its number of rows; without types, of texts.
+    """Return the query for some columns of files in order, and its number of rows.
 
     `named` is what is selected besides from each file. Threads share a file without quotes; where they share
     others, DuckDB may fail, but never errs.
@@ -291,9 +291,7 @@ def csv_queries(
         if odd:
             continue
         paths = ", ".join(file_text(file.path, scratch) for file in alike)
-        typed = ", ".join(
-            f"{place}: '{'VARCHAR' if types is None else types[column]}'" for column, place in places.items()
-        )
+        typed = ", ".join(f"{place}: '{types[column]}'" for column, place in places.items())
         mark, parallel = '"' if marked else "", not broken and (shared or not marked)
         queries.append(
             f"SELECT {shown} FROM read_csv([{paths}], auto_detect = false, header = true,"
