@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pac_wrap.ranks.kernels import kernels, library
-from pac_wrap.tables.files import cells
+from pac_wrap.tables.files import csv_files
 from support import flushing as switches
 
 # the same examples on every run, however long they take: a failure is a change in the code, never luck
@@ -41,13 +41,13 @@ def each_kernel(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="module", params=["native", "plain"])
 def each_survey(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run a module once with CSV files looked at in C and once without."""
-    if request.param == "native" and not cells.library().exists():
+    if request.param == "native" and not csv_files.library().exists():
         pytest.skip("cells.c was not compiled; a C compiler at install time is needed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAC_WRAP_KERNELS", request.param if request.param == "plain" else "")
-        cells.functions.cache_clear()
+        csv_files.functions.cache_clear()
         yield request.param
-    cells.functions.cache_clear()
+    csv_files.functions.cache_clear()
 
 
 @pytest.fixture(params=["C", "torch"])

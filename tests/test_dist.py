@@ -15,7 +15,7 @@ from hatch_build import PLATFORMS, WHEEL
 from pac_wrap import __version__
 from pac_wrap.ranks.compiled import seal
 from pac_wrap.ranks.kernels import library
-from pac_wrap.tables.files import cells
+from pac_wrap.tables.files import csv_files
 from support import debian
 from support.patience import LIMIT
 from support.shell import CERTIFICATE, GOLDEN
@@ -83,7 +83,7 @@ def test_an_index_would_take_them() -> None:
 @pytest.mark.parametrize("tag", PLATFORMS)
 def test_the_library_is_for_the_platform_that_the_wheel_names(tag: str, tmp_path: Path) -> None:
     built = unpacked(tag, tmp_path)
-    other = tmp_path / "pac_wrap/tables/files" / cells.library().name
+    other = tmp_path / "pac_wrap/tables/files" / csv_files.library().name
     for one, names in ((built, "kernels-*"), (other, "cells-*")):
         assert sorted(file.name for file in one.parent.glob(names)) == [one.name, f"{one.name}.sha256"]
         assert one.with_name(f"{one.name}.sha256").read_text() == seal(one)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pac_wrap.cli import decide, process
-from pac_wrap.tables.files import cells
+from pac_wrap.tables.files import csv_files
 from pac_wrap.tables.files.connection import Done
 from support.patience import until
 from support.shell import CERTIFICATE, write
@@ -71,6 +71,6 @@ def test_csv_that_stays_text_tells_how_far_it_is_where_its_rows_are_quickly_coun
 
 def test_quoted_rows_are_quickly_counted_only_in_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = write(tmp_path / "t.csv", 's\n"0.5"\n')
-    assert decide._rows_of([table], ["s"], None) == (1 if cells.functions() else None)
-    monkeypatch.setattr(cells, "functions", lambda: None)
+    assert decide._rows_of([table], ["s"], None) == (1 if csv_files.functions() else None)
+    monkeypatch.setattr(csv_files, "functions", lambda: None)
     assert decide._rows_of([table], ["s"], None) is None

@@ -18,7 +18,7 @@ from pac_wrap.base.floats import largest_up_to, least_from
 from pac_wrap.ranks import kernels as package
 from pac_wrap.ranks.compiled import load_sealed
 from pac_wrap.ranks.kernels import BITS, Native, Plain, kernels, library, together, usable_cores
-from pac_wrap.tables.files import cells
+from pac_wrap.tables.files import csv_files
 from support.patience import LIMIT
 from support.strategies import refusal
 
@@ -262,7 +262,7 @@ class TestTheBuild:
         assert "-py3-none-" in name
         assert not name.endswith("-any.whl")
         built = f"pac_wrap/ranks/{library().name}"
-        other = f"pac_wrap/tables/files/{cells.library().name}"
+        other = f"pac_wrap/tables/files/{csv_files.library().name}"
         assert sorted(one for one in names if ".so" in one) == [
             name for one in (built, other) for name in (one, f"{one}.sha256")
         ]

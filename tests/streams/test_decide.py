@@ -14,7 +14,7 @@ from pac_wrap.method.rule import Counted
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.streams import decide
 from pac_wrap.streams.decide import Asked, decide_lines
-from pac_wrap.tables.files import cells
+from pac_wrap.tables.files import csv_files
 from pac_wrap.tables.files.text_format import LONGEST, read_start
 from support.pieces import RULE, Pieces, TextFormat, answers, certificate_of, decided, rows_of
 from support.strategies import refusal
@@ -239,7 +239,7 @@ def test_rows_read_at_once_are_decided_as_one_by_one(
 
     found = outcome()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "functions", lambda: None)
+        patch.setattr(csv_files, "functions", lambda: None)
         assert outcome() == found
 
 
@@ -291,17 +291,17 @@ def test_json_lines_read_at_once_are_decided_as_one_by_one(
 
     found = outcome()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "functions", lambda: None)
+        patch.setattr(csv_files, "functions", lambda: None)
         assert outcome() == found
 
 
 def test_json_lines_are_read_at_once_after_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not cells.library().exists():
+    if not csv_files.library().exists():
         pytest.skip("cells.c was not compiled")
     found: list[object] = []
 
-    def seen(text: bytes, names: list[bytes], place: int) -> cells.Lines | None:
-        found.append(lines := cells.read_score_objects(text, names, place))
+    def seen(text: bytes, names: list[bytes], place: int) -> csv_files.Lines | None:
+        found.append(lines := csv_files.read_score_objects(text, names, place))
         return lines
 
     monkeypatch.setattr(decide, "read_score_objects", seen)

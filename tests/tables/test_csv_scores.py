@@ -15,7 +15,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import number
 from pac_wrap.tables.decide import decide_table
 from pac_wrap.tables.files.connection import MISFIT
-from pac_wrap.tables.files.csv_files import _score
+from pac_wrap.tables.files.csv_files import checked_score
 from pac_wrap.tables.table import found_files, open_found
 from support.shell import CERTIFICATE
 
@@ -65,7 +65,7 @@ def test_a_score_is_what_python_reads_or_is_refused(text: str, tmp_path: Path) -
 
 def test_every_short_text_is_read_as_python_reads_it() -> None:
     texts = ["".join(some) for size in (1, 2, 3, 4) for some in product("019.e+-_ \tnaif(", repeat=size)]
-    read = _score("text").replace(f"error('{MISFIT}')", "NULL")
+    read = checked_score("text").replace(f"error('{MISFIT}')", "NULL")
     with duckdb.connect() as connection:
         connection.register("texts", {"place": np.arange(len(texts)), "text": np.array(texts, dtype=object)})
         rows = connection.execute(f"SELECT {read} FROM texts ORDER BY place").fetchall()

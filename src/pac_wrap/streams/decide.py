@@ -40,8 +40,17 @@ from pac_wrap.tables.columns import (
     require_column,
     require_in_all,
 )
-from pac_wrap.tables.files.cells import Lines, read_score_cells, read_score_objects, with_endings
-from pac_wrap.tables.files.csv_files import CsvFile, headers, opened_json, opened_rows, refuse_scores
+from pac_wrap.tables.files.csv_files import (
+    CsvFile,
+    Lines,
+    headers,
+    opened_json,
+    opened_rows,
+    read_score_cells,
+    read_score_objects,
+    refuse_scores,
+    with_endings,
+)
 from pac_wrap.tables.files.text_format import (
     EMPTY_INPUT,
     MARK,

@@ -47,7 +47,6 @@ from pac_wrap.tables.columns import (
     require_two,
     spellings,
 )
-from pac_wrap.tables.files.cells import Kind
 from pac_wrap.tables.files.connection import (
     PAIR,
     Growing,
@@ -62,6 +61,8 @@ from pac_wrap.tables.files.connection import (
 from pac_wrap.tables.files.csv_files import (
     PACKED,
     CsvFile,
+    Kind,
+    checked_score,
     csv_queries,
     kinds_in,
     kinds_of,
@@ -70,7 +71,6 @@ from pac_wrap.tables.files.csv_files import (
     refuse_rows,
     refuse_scores,
     survey,
-    typed_sql,
 )
 from pac_wrap.tables.files.numpy_files import numpy_columns
 from pac_wrap.tables.files.text_format import (
@@ -447,7 +447,10 @@ class Table:
         score = wanted[0]
         numbers: Kind = "VARCHAR" if kinds[score] == "VARCHAR" else "DOUBLE"
         kinds = {**kinds, **dict.fromkeys(wanted, "VARCHAR"), score: numbers}
-        listed = ", ".join([typed_sql(quoted, kinds, score), *map(quote_name, added)])
+        casts = {name: f"CAST({text} AS {kinds[name]}) AS {text}" for name, text in quoted.items()}
+        if numbers == "VARCHAR":
+            casts[score] = f"{checked_score(quoted[score])} AS {quoted[score]}"
+        listed = ", ".join([*casts.values(), *map(quote_name, added)])
 
         def everything(shared: bool) -> str:
             return f"(SELECT {listed} FROM ({texts if known is None else query(kinds, shared=shared)[0]}))"

@@ -19,15 +19,14 @@ from pac_wrap import Certificate
 from pac_wrap.errors import InputError
 from pac_wrap.ranks import compiled
 from pac_wrap.tables.decide import decide_table
-from pac_wrap.tables.files import cells, csv_files
-from pac_wrap.tables.files.cells import count_rows, kind_of, read_score_cells
-from pac_wrap.tables.files.csv_files import _KINDS
+from pac_wrap.tables.files import csv_files
+from pac_wrap.tables.files.csv_files import _KINDS, count_rows, kind_of, read_score_cells
 from pac_wrap.tables.table import Table, found_files, open_found
 from support.csv_readers import cases
 from support.shell import CERTIFICATE, write
 
 RULE = Certificate.load(CERTIFICATE)
-pytestmark = pytest.mark.skipif(not cells.library().exists(), reason="cells.c was not compiled")
+pytestmark = pytest.mark.skipif(not csv_files.library().exists(), reason="cells.c was not compiled")
 CELLS = st.lists(
     st.sampled_from(
         [*',"\n\r', "\r\n", '""', *"0019-+.ee", " ", "x", "é", "\0", "12345678901234567", ",", "\n"]
@@ -48,7 +47,7 @@ def spelled(column: list[str]) -> str:
 @example(text='"",""\n\n1,2', block=1)
 def test_rows_without_doubt_are_those_of_csv(text: str, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "_BLOCK", block)
+        patch.setattr(csv_files, "_BLOCK", block)
         found = count_rows(io.BytesIO(f"a,b\n{text}".encode()), ",", 2)
     if found is None:
         return
@@ -88,9 +87,9 @@ def both_ways(file: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> list
     found = []
     for kernels in ("", "plain"):
         monkeypatch.setenv("PAC_WRAP_KERNELS", kernels)
-        cells.functions.cache_clear()
+        csv_files.functions.cache_clear()
         found.append(written(file, target))
-    cells.functions.cache_clear()
+    csv_files.functions.cache_clear()
     return found
 
 
@@ -199,7 +198,7 @@ def test_where_threads_do_not_meet_one_reads_the_file_alone(
     ],
 )
 def test_a_slip_in_the_source_is_noticed(right: str, wrong: str, tmp_path: Path) -> None:
-    text = cells._SOURCE.read_text()
+    text = csv_files._SOURCE.read_text()
     assert right in text
     source, library = tmp_path / "cells.c", tmp_path / "cells-0.so"
     source.write_text(text.replace(right, wrong, 1))

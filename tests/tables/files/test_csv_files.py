@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from pac_wrap.errors import InputError
-from pac_wrap.tables.files import cells, csv_files
+from pac_wrap.tables.files import csv_files
 from pac_wrap.tables.files.csv_files import columns_of, survey
 from pac_wrap.tables.files.text_format import check_delimiter
 from pac_wrap.tables.table import open_table
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("each_survey")
 def set_block(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Let files be looked at so many bytes at a time."""
     monkeypatch.setattr(csv_files, "_BLOCK", size)
-    monkeypatch.setattr(cells, "_BLOCK", size)
+    monkeypatch.setattr(csv_files, "_BLOCK", size)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""CSV files: surveyed before an engine reads them, and as queries for DuckDB.
+"""CSV files: looked at before an engine reads them, in one pass in C on all cores, and as queries for DuckDB.
 
 A file of whole rows, with quotes only where they belong and one kind of line end, is read alike by every
-engine that is told its delimiter. All others are read by `CsvRows`, and handed on.
+engine that is told its delimiter. All others are read by `CsvRows`, and handed on; where nothing was
+compiled, so are those with quotes.
 """
 
 import codecs
@@ -9,21 +10,24 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from gzip import GzipFile
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import OnMissing
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
+from pac_wrap.ranks.compiled import stops
+from pac_wrap.ranks.kernels import compiled_functions, together, usable_cores
 from pac_wrap.tables.columns import refuse_scores_of, require_in_all
-from pac_wrap.tables.files.cells import Kind, count_rows, kind_of
 from pac_wrap.tables.files.connection import MISFIT, Growing, connected, file_text, first_line
 from pac_wrap.tables.files.text_format import (
     CHUNK,
@@ -39,6 +43,11 @@ from pac_wrap.tables.files.text_format import (
 )
 from pac_wrap.tables.sql import number_sql, quote_name, quote_text
 
+Kind = Literal["BIGINT", "DOUBLE", "VARCHAR"]
+_SOURCE: Final = Path(__file__).with_name("cells.c")
+# what cells.c says of a column, and the order in which it counts
+_FILLED, _NOT_WHOLE, _NOT_PLAIN = 1, 2, 4
+_COUNTS: Final = 7
 _BLOCK: Final = 1 << 20
 # an engine must be told of every column; beyond this many it is faster to split the lines here
 _WIDE: Final = 1000
@@ -106,14 +115,14 @@ def headers(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None)
 
 def columns_of(file: CsvFile, columns: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
     """Yield some columns of a file, each as the cells of a few rows."""
-    where = f"{file.path}: "
     places = [file.header.names.index(column) for column in columns]
     with opened_rows(file.path, (), file.header.delimiter) as rows:
         for cells, _, unicode in rows:
             picked = [tuple(map(itemgetter(place), cells)) for place in places]
             if not unicode or any("\0" in cell for column in picked for cell in column):
-                before = rows.read - len(cells)
-                _refuse_odd(cells, before, where)
+                for number, row in enumerate(cells, rows.read - len(cells) + 1):
+                    if not is_unicode("".join(row)) or "\0" in "".join(row):
+                        raise InputError(f"{file.path}: row {number:,} {_ODD}")
             yield picked
 
 
@@ -191,12 +200,121 @@ class _Lines:
         return "".join([f"{line or ''}\n" for (line,) in found]).encode()
 
 
-def _refuse_odd(cells: list[list[str]], before: int, where: str) -> None:
-    """Refuse the first row that is not UTF-8 or holds a NUL byte."""
-    for place, row in enumerate(cells):
-        whole = "".join(row)
-        if not is_unicode(whole) or "\0" in whole:
-            raise InputError(f"{where}row {before + place + 1:,} {_ODD}")
+class CountedRows(NamedTuple):
+    """Rows without the header, the line end, whether cells are quoted or hold line breaks, their spelling."""
+
+    rows: int
+    line_end: str
+    quoted: bool
+    broken: bool
+    spelled: tuple[int, ...]
+
+
+def library() -> Path:
+    """Return where the compiled source lies, if it does; its name tells of which source it was made."""
+    return _SOURCE.with_name(f"cells-{zlib.crc32(_SOURCE.read_bytes()):08x}.so")
+
+
+@cache
+def functions() -> dict[str, Any] | None:
+    """Return the compiled functions, if there are any."""
+    return compiled_functions(library(), "CSV files with quotes are read more slowly")
+
+
+def count_rows(reader: ByteReader, delimiter: str, width: int) -> CountedRows | None:
+    """Return what is known about a file after one pass, None if a row is in doubt or line ends are mixed."""
+    compiled = functions()
+    if compiled is None:
+        return None
+    rows = _Rows(compiled["look_at_rows"], delimiter, width)
+    rest, first, cores = b"", True, min(usable_cores(), 4)
+    blocks = _blocks(reader)
+    while several := list(islice(blocks, cores)):
+        texts = []
+        for block in several:
+            cut = block.rfind(b"\n") + 1
+            if not cut:
+                rest += block
+                continue
+            texts.append(rest + block[:cut])
+            rest = block[cut:]
+        if texts and first:
+            header, end, after = texts[0].removeprefix(MARK).partition(b"\n")
+            texts[0], first = after, False
+            if not rows.begin(header + end):
+                return None
+        left = rows.add([text for text in texts if text])
+        rest = b"" if left is None else left + rest
+        # what has no end here is looked at again with what follows it; a row may be only so long
+        if left is None or len(rest) > LONGEST + cores * _BLOCK:
+            return None
+    if rest and not rows.end(rest, first):
+        return None
+    count, _, plain, packed, quoted, broken, _ = rows.counts.tolist()
+    if not count or (plain and packed):
+        return None
+    spelled = tuple(rows.columns.tolist())
+    return CountedRows(count - 1, "\r\n" if packed else "\n", quoted > 0, broken > 0, spelled)
+
+
+class _Rows:
+    """What is found in the rows looked at so far."""
+
+    def __init__(self, look: Any, delimiter: str, width: int) -> None:
+        self._look, self._delimiter, self._width = look, ord(delimiter), width
+        self._stops = stops(self._delimiter)
+        self.columns, self.counts = np.zeros(width, np.uint8), np.zeros(_COUNTS, np.uint64)
+
+    def begin(self, header: bytes) -> bool:
+        """Look at the header, which is one line that is not empty."""
+        used, _, counts = self._looked_at(header)
+        self.counts += counts
+        return used == len(header) and int(counts[0]) == 1 and header.strip(b"\r\n") != b""
+
+    def add(self, texts: list[bytes]) -> bytes | None:
+        """Look at rows; return those from the first that has no end, None if one is in doubt."""
+        found = together([partial(self._looked_at, text) for text in texts]) if texts else []
+        for place, (used, columns, counts) in enumerate(found):
+            if counts[-1]:
+                return None
+            self.columns |= columns
+            self.counts += counts
+            # the next text was taken to begin with a row, which is right only if this one ends with one
+            if used < len(texts[place]):
+                return b"".join([texts[place][used:], *texts[place + 1 :]])
+        return b""
+
+    def end(self, rest: bytes, first: bool) -> bool:
+        """Look at a last line that nothing ends."""
+        if rest[-1:] == b"\r":
+            return False
+        whole = rest + (b"\r\n" if self.counts[3] else b"\n")
+        return self.begin(whole.removeprefix(MARK)) if first else self.add([whole]) == b""
+
+    def _looked_at(self, text: bytes) -> tuple[int, Any, Any]:
+        columns, counts = np.zeros(self._width, np.uint8), np.zeros(_COUNTS, np.uint64)
+        places = columns.ctypes.data, counts.ctypes.data
+        used = self._look(text, len(text), self._delimiter, self._stops, self._width, *places)
+        try:
+            if not text.isascii():
+                text[:used].decode()
+        except UnicodeDecodeError:
+            counts[-1] += 1
+        return used, columns, counts
+
+
+def _blocks(reader: ByteReader) -> Iterator[bytes]:
+    """Yield the bytes of a file, about a million at a time."""
+    pieces: list[bytes] = []
+    size = 0
+    while piece := reader.read1(_BLOCK):
+        pieces.append(piece)
+        size += len(piece)
+        if size >= _BLOCK:
+            yield b"".join(pieces)
+            pieces, size = [], 0
+    if pieces:
+        yield b"".join(pieces)
 
 
 def _scan(reader: ByteReader, delimiter: str) -> tuple[int, int, int, str] | None:
@@ -331,15 +449,8 @@ def kinds_in(
     return kinds
 
 
-def typed_sql(quoted: dict[str, str], kinds: Mapping[str, Kind], score: str) -> str:
-    """Return all columns with their types, as they are selected; a score that is no number makes it fail."""
-    shown = {name: f"CAST({text} AS {kinds[name]}) AS {text}" for name, text in quoted.items()}
-    if kinds[score] == "VARCHAR":
-        shown[score] = f"{_score(quoted[score])} AS {quoted[score]}"
-    return ", ".join(shown.values())
-
-
-def _score(text: str) -> str:
+def checked_score(text: str) -> str:
+    """Return a text as a double; one that is no number makes the query fail."""
     # most scores start with a digit or a point, perhaps after a minus, and comparing beginnings is fast
     begun = f"({text} >= '.' AND {text} < ':' OR {text} >= '-.' AND {text} < '-:')"
     usual = f"{begun} AND NOT contains({text}, '_')"
@@ -354,3 +465,75 @@ def quoted_names(names: Sequence[str]) -> dict[str, str]:
     while free in taken:
         free += "_"
     return {name: quote_name(name or free) for name in names}
+
+
+class Lines(NamedTuple):
+    """Rows of CSV or JSON that stand as they are: their text, where each begins and ends, their scores."""
+
+    text: bytes
+    spans: NDArray[np.uint64]
+    scores: NDArray[np.float64]
+    # the rows whose cell is no number that is read here, and what it holds
+    doubts: list[tuple[int, str]]
+
+
+def read_score_cells(text: bytes, width: int, place: int) -> Lines | None:
+    """Return the rows of a text with commas alone, and their scores; None if in doubt, or without C."""
+    compiled = functions()
+    if compiled is None:
+        return None
+    if text[-1:] != b"\n":
+        text += b"\n"
+    most = text.count(b"\n")
+    scores, spans, doubts = np.empty(most), np.empty((most, 2), np.uint64), np.empty((most, 3), np.uint64)
+    count = np.zeros(1, np.uint64)
+    arrays = (one.ctypes.data for one in (scores, spans, doubts, count))
+    rows = compiled["read_score_cells"](text, len(text), ord(","), width, place, *arrays)
+    if rows > most:
+        return None
+    unsure = [
+        (row, text[start:end].decode("utf-8", "surrogateescape"))
+        for row, start, end in doubts[: int(count[0])].tolist()
+    ]
+    return Lines(text, spans[:rows], scores[:rows], unsure)
+
+
+def read_score_objects(text: bytes, names: list[bytes], place: int) -> Lines | None:
+    """Return the rows of JSON lines that all have these names, and their scores; None if in doubt."""
+    compiled = functions()
+    if compiled is None:
+        return None
+    if text[-1:] != b"\n":
+        text += b"\n"
+    most, places = text.count(b"\n"), np.cumsum([0, *map(len, names)], dtype=np.uint64)
+    scores, spans = np.empty(most), np.empty((most, 2), np.uint64)
+    arrays = scores.ctypes.data, spans.ctypes.data
+    written = b"".join(names), places.ctypes.data, len(names), place
+    rows = compiled["read_score_objects"](text, len(text), *written, *arrays)
+    return None if rows > most else Lines(text, spans[:rows], scores[:rows], [])
+
+
+def with_endings(lines: Lines, codes: NDArray[np.uint8], endings: list[bytes]) -> memoryview:
+    """Return every row with the ending of its code behind it."""
+    compiled = functions()
+    assert compiled is not None  # or there were no lines
+    places = np.cumsum([0, *map(len, endings)], dtype=np.uint64)
+    room = np.empty(len(lines.text) + codes.size * max(map(len, endings)), np.uint8)
+    texts, codes = b"".join(endings), np.ascontiguousarray(codes)
+    used = compiled["write_endings"](
+        lines.text,
+        lines.spans.ctypes.data,
+        codes.ctypes.data,
+        codes.size,
+        texts,
+        places.ctypes.data,
+        room.ctypes.data,
+    )
+    return room[:used].data
+
+
+def kind_of(spelled: int) -> Kind:
+    """Return what a column is whose cells are spelled so: numbers, where there are some and all are."""
+    if not spelled & _FILLED or (spelled & _NOT_WHOLE and spelled & _NOT_PLAIN):
+        return "VARCHAR"
+    return "DOUBLE" if spelled & _NOT_WHOLE else "BIGINT"
