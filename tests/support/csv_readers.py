@@ -106,7 +106,7 @@ def by_stream(seeds: range) -> int:
             batches = CsvRows(source, source.read1(50), reading.wanted)
             places = [batches.header.names.index(name) for name in reading.wanted]
             for batch in batches:
-                rows += [tuple(row[place] for place in places) for row in batch.cells]
+                rows += [tuple(row[place] for place in places) for row in batch.rows]
             found = missing(rows)
         except InputError as error:
             found = error

@@ -211,7 +211,7 @@ def certified(
                 return made, None
             if reading.group is not None:
                 return made, source.classes(worst(made))
-            return made, source.classes() if reading.kind is None else source.by_kind()
+            return made, source.classes()
 
 
 def _in_time(

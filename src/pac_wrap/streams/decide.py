@@ -231,7 +231,7 @@ class CsvLines(_AnsweredLines[CsvRows]):
             if isinstance(found, Lines):
                 yield ScoredRows(found.scores, [], [], lines=found)
                 continue
-            rows, error, before = found.cells, None, table.read - len(found.cells)
+            rows, error, before = found.rows, None, table.read - len(found.rows)
             if not asked.as_csv and not found.unicode:
                 rows, error = up_to_first(rows, lambda row: not_utf8(row, "csv"), None, before, table.where)
             values = [row[self._place] for row in rows]

@@ -289,7 +289,7 @@ def _csv_cells(
         require_column(name, list(rows.header.names))
     places = [rows.header.names.index(name) for name in wanted]
     for batch in rows:
-        yield [[row[place] for row in batch.cells] for place in places]
+        yield [[row[place] for row in batch.rows] for place in places]
 
 
 def _json_cells(reader: ByteReader, start: bytes, wanted: list[str]) -> Iterator[list[list[Any]]]:

@@ -7,7 +7,7 @@ calibrated as they come by. Memory is then bounded by the largest group.
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from functools import reduce
+from functools import partial, reduce
 from itertools import groupby
 from math import inf
 from operator import add, itemgetter
@@ -34,7 +34,7 @@ from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, T, parts_of
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc
-from pac_wrap.ranks.passes import Bounds, PassTask, RankSearch, Survey, survey
+from pac_wrap.ranks.passes import PassTask, RankSearch, Survey, survey
 from pac_wrap.tables.columns import (
     FALSE,
     TRUE,
@@ -91,7 +91,7 @@ class TableSource(PassSource):
         self.table, self.score, self._label, self._anomaly_label = table, score, label, anomaly_label
         self._on_missing, self.missing, self.draws = on_missing, 0, draws
         self._type: ScoreType = score_type or table.score_type(score)
-        self._rounds = is_narrower(self._type, table.score_type(score))
+        self.rounds = is_narrower(self._type, table.score_type(score))
         # the least and the greatest score so far, of all kinds
         self._ends = [inf, -inf]
         self._arrays: list[Floats] | None = None
@@ -104,10 +104,7 @@ class TableSource(PassSource):
             require_column(kind, table.columns)
             value = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
         if self._weight is not None:
-            if self._weight in (score, label):
-                raise InputError(
-                    f"column {quoted(self._weight)} cannot be the weight as well; name another column"
-                )
+            refuse_as_third(self._weight, (score, label), "weight")
             table.require_numbers(self._weight)
             value = table.score_sql(self._weight)
         # the expressions for score, mark and one thing more of a row, and what they are taken from
@@ -138,7 +135,7 @@ class TableSource(PassSource):
             f"SELECT {self.mark}, {self.value}, count(*) FROM {self.relation} GROUP BY 1, 2 ORDER BY 1, 2"
         )
         if any(mark > 1 for mark, _, _ in rows):
-            self.check_labels()
+            self.table.anomalous_sql(self._label, self._anomaly_label)
         if not any(mark == 1 for mark, _, _ in rows):
             self.check_named()
         return populations_of(str(self._kind), rows)
@@ -164,7 +161,7 @@ class TableSource(PassSource):
         rows = self.table.counted
         most = HELD if self._copied else HELD_COPY
         if self._arrays is None and self._known is None and rows is not None and rows <= most:
-            self._arrays = self.parts()
+            self._arrays = self._read()
         if self._arrays is None:
             if not self._copied and self._weight is None and not self._files:
                 folder = Path(mkdtemp(dir=self.table.scratch))
@@ -198,24 +195,22 @@ class TableSource(PassSource):
         few = self._arrays is not None and sum(one.size for one in self._arrays) <= HELD
         return self.classes() if few and self._kind is None else None
 
-    def classes(self) -> tuple[Floats, Floats]:
-        """Return all normal and all anomalous scores, of their own type and in no certain order."""
-        normal, anomalous = self._arrays or self.parts()
+    def classes(self) -> tuple[Any, Any]:
+        """Return all normal and all anomalous scores, or those of their kinds, in no certain order."""
+        found: tuple[dict[str | None, Floats], dict[str | None, Floats]] = ({}, {})
+        for one, scores in zip(self._populations, self._arrays or self._read(), strict=True):
+            found[one.label == "anomalous"][one.kind] = scores.astype(self._type, copy=False)
+        if self._kind is not None:
+            return found
+        normal, anomalous = (side[None] for side in found)
         if not anomalous.size:
             self.check_named()
-        return normal.astype(self._type, copy=False), anomalous.astype(self._type, copy=False)
+        return normal, anomalous
 
-    def parts(self) -> list[Floats]:
+    def _read(self) -> list[Floats]:
         """Return the scores of every population."""
         batches = self(lambda *parts: [parts])
         return [np.concatenate(scores) for scores in zip(*batches, strict=True)]
-
-    def by_kind(self) -> tuple[dict[str | None, Floats], dict[str | None, Floats]]:
-        """Return the scores of every kind of each class; None is a class without kinds."""
-        found: tuple[dict[str | None, Floats], dict[str | None, Floats]] = ({}, {})
-        for one, scores in zip(self._populations, self._arrays or self.parts(), strict=True):
-            found[one.label == "anomalous"][one.kind] = scores
-        return found
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all batches."""
@@ -230,11 +225,15 @@ class TableSource(PassSource):
                 sound = not ((missing and self._on_missing == "stop") or (codes >= count).any())
                 if not sound:
                     break
-                if self._rounds:  # here, since a cast in SQL refuses what overflows
+                if self.rounds:  # here, since a cast in SQL refuses what overflows
                     scores = rounded(scores, self._type)
                 if scores.size and not isinstance(task, RankSearch):  # which sees some of them
                     self.see(scores)
-                parts = _divided(scores, codes, count)
+                parts: Sequence[Floats] = (
+                    kernels().divide(scores, codes.view(bool))
+                    if count == 2
+                    else [scores[codes == code] for code in range(count)]
+                )
                 for file, part in zip(self._files, parts, strict=False):
                     with file.open("ab") as opened:
                         opened.write(part.data)
@@ -262,7 +261,12 @@ class TableSource(PassSource):
         if self._weight is not None:
             yield from self._survivors()
             return
-        wanted = between(self.number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
+        wanted = "true"
+        if isinstance(task, RankSearch):
+            bounds, edge = task.bounds, partial(rounding_edge, kind=self._type)
+            if self.rounds:  # before which the bounds are others, alike on both sides of zero
+                bounds = tuple((edge(low), -edge(-high)) for low, high in bounds)
+            wanted = between(self.number, bounds)
         # NaN marks a missing score, and a large number a wrong label, so that there are no NULLs to look for
         query = f"SELECT {or_nan(self.number)}, {self._code} FROM {self.relation} WHERE {wanted}"
         read = 0
@@ -286,25 +290,24 @@ class TableSource(PassSource):
                 if wrong.size:
                     break
                 read += scores.size
-                seen = rounded(scores, self._type) if self._rounds else scores
+                seen = rounded(scores, self._type) if self.rounds else scores
                 for side, points in enumerate(kernels().divide(seen, (marks == 1))):
                     self.draws.see(side, points)
                 kept = self.draws.kept(marks == 1, weights) | np.isnan(scores) | (marks > 1)
                 yield scores[kept], marks[kept]
-        if wrong.size:
-            raise self._weightless(read + int(wrong[0]), self.draws.bound)
-        self.table.expect(read)
-
-    def _weightless(self, row: int, bound: float) -> InputError:
-        """Return the refusal of a weight that is none, or beyond the bound, in a row counted from 0."""
-        weight = str(self._weight)
-        number, text = self.table.score_sql(weight), text_sql(weight, self.table.types[weight])
-        found = self.table.rows(f"SELECT {number}, CAST({text} AS VARCHAR) FROM source LIMIT 1 OFFSET {row}")
+        if not wrong.size:
+            self.table.expect(read)
+            return
+        weight, row, bound = str(self._weight), read + int(wrong[0]), self.draws.bound
+        text = text_sql(weight, self.table.types[weight])
+        found = self.table.rows(
+            f"SELECT {self.value}, CAST({text} AS VARCHAR) FROM source LIMIT 1 OFFSET {row}"
+        )
         value, written = found[0] if found else (None, None)
         remedy = "fix that row"
         if value is not None and value > bound:
             remedy = "clip it there, and give room for the rest with --shift tv:SHARE"
-        return InputError(
+        raise InputError(
             f"column {quoted(weight)} must hold a weight from 0 to {bound:g} in every row,"
             f" got {quoted(written) if written else 'none'} in row {row + 1:,}; {remedy}"
         )
@@ -319,28 +322,15 @@ class TableSource(PassSource):
         names = tuple(self.table.names)
         return {"score": self.score, "tables": names, "engine": "duckdb", "lowest": low, "highest": high}
 
-    def _bounds(self, search: RankSearch) -> Bounds:
-        """Return the bounds of what a search looks at, before scores are rounded."""
-        if not self._rounds:
-            return search.bounds
-        # rounding is the same on both sides of zero
-        return tuple(
-            (rounding_edge(low, self._type), -rounding_edge(-high, self._type)) for low, high in search.bounds
-        )
-
-    def check_labels(self) -> None:
-        """Refuse labels that a pass over the data has shown to be wrong."""
-        self.table.anomalous_sql(self._label, self._anomaly_label)
-
     def check_named(self) -> None:
         """Refuse a label of anomalies that no row has."""
         if self._anomaly_label is not None:
-            self.check_labels()
+            self.table.anomalous_sql(self._label, self._anomaly_label)
 
     def refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""
         self.table.check_scores(self.score, self._on_missing)
-        self.check_labels()
+        self.table.anomalous_sql(self._label, self._anomaly_label)
         raise changed(self.table.names)
 
     def _mark_sql(self) -> str:
@@ -364,12 +354,6 @@ class TableSource(PassSource):
         )
 
 
-def _divided(scores: Any, codes: NDArray[np.uint8], count: int) -> Sequence[Floats]:
-    if count == 2:
-        return kernels().divide(scores, codes.view(bool))
-    return [scores[codes == code] for code in range(count)]
-
-
 def or_nan(number: str) -> str:
     """Return the expression of a number that is NaN where it is NULL."""
     return f"coalesce({number}, CAST('NaN' AS DOUBLE))"
@@ -390,13 +374,12 @@ class TableGroups:
             table, score, label, anomaly_label, score_type=score_type, value=group_sql(table, columns)
         )
         rows.copied()
-        self._table, self.rows, self.score_type = table, rows, rows.score_type
-        self._rounds = is_narrower(self.score_type, table.score_type(score))
+        self._table, self.rows, self.score_type, self.origin = table, rows, rows.score_type, rows.origin
         wrong = f"count(*) FILTER ({rows.number} IS NULL OR isnan({rows.number}) OR {rows.mark} > 1)"
         counts = f"{wrong} AS wrong, count(*) AS rows, count(*) FILTER ({rows.mark} = 1) AS anomalous"
-        self.numbered = Numbered(table, rows.value, rows.relation, f", {counts}")
-        self.groups = self.numbered.groups
-        bad, every, anomalous = np.array([row[2:] for row in self.numbered.rows], dtype=np.int64).T
+        numbered = Numbered(table, rows.value, rows.relation, f", {counts}")
+        self.groups = numbered.groups
+        bad, every, anomalous = np.array([row[2:] for row in numbered.rows], dtype=np.int64).T
         if bad.any():
             rows.refuse()
         if not anomalous.any():
@@ -416,7 +399,7 @@ class TableGroups:
         )
         with closing(self._table.batches(query, TRIPLE)) as batches:
             for scores, marks, places in gathered(batches, BATCH):
-                values = rounded(scores, self.score_type) if self._rounds else scores.copy()
+                values = rounded(scores, self.score_type) if rows.rounds else scores.copy()
                 rows.see(values)
                 yield places.astype(np.int64), values, marks.view(bool).copy()
 
@@ -442,10 +425,6 @@ class TableGroups:
             group: (scores[(own == place) & ~marks], scores[(own == place) & marks])
             for place, group in wanted.items()
         }
-
-    def origin(self) -> dict[str, Any]:
-        """Return where the scores came from, as a provenance has it."""
-        return self.rows.origin()
 
 
 class Numbered:
@@ -492,18 +471,15 @@ def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | No
     zoned, fine = kind.endswith("WITH TIME ZONE") or "TZ" in kind, kind.endswith("_NS")
     if not kind.startswith("TIMESTAMP") or not (zoned or fine):
         return name
-    return _moment(f"epoch_{'ns' if fine else 'us'}({name})", 10**9 if fine else 10**6, "+00:00" * zoned)
-
-
-def _moment(count: str, second: int, zone: str) -> str:
-    """Return the text that `as_group` gives a time, from its count of parts of a second since 1970."""
+    # the text that `as_group` gives a time, from its count of parts of a second since 1970
+    unit, second, micro = ("ns", 10**9, 10**3) if fine else ("us", 10**6, 1)
+    count = f"epoch_{unit}({name})"
     part = f"((({count} % {second}) + {second}) % {second})"
-    whole = f"strftime(make_timestamp(({count} - {part}) // {second // 10**6}), '%Y-%m-%d %H:%M:%S')"
-    micro, digits = f"{part} // {second // 10**6}", len(str(second)) - 1
+    whole = f"strftime(make_timestamp(({count} - {part}) // {micro}), '%Y-%m-%d %H:%M:%S')"
     return (
-        f"({whole} || CASE WHEN {part} = 0 THEN '' WHEN {part} % {second // 10**6} = 0"
-        f" THEN '.' || lpad(CAST({micro} AS VARCHAR), 6, '0')"
-        f" ELSE '.' || lpad(CAST({part} AS VARCHAR), {digits}, '0') END || '{zone}')"
+        f"({whole} || CASE WHEN {part} = 0 THEN '' WHEN {part} % {micro} = 0"
+        f" THEN '.' || lpad(CAST({part} // {micro} AS VARCHAR), 6, '0')"
+        f" ELSE '.' || lpad(CAST({part} AS VARCHAR), {9 if fine else 6}, '0') END || '{'+00:00' * zoned}')"
     )
 
 

@@ -40,26 +40,19 @@ def refuse_narrower(kind: ScoreType, certificate: "GroupCertificate", score: str
 
 
 def require_column(column: str, columns: list[str]) -> None:
-    """Refuse a table without this column; the nearest name is suggested."""
-    if column not in columns:
-        near = _nearest(column.lower(), columns)
-        hint = f"did you mean {quoted(near)}? " if near else ""
-        raise InputError(f"there is no column {quoted(column)}; {hint}the columns are {listed(columns)}")
+    """Refuse a table without this column; the nearest name is suggested.
 
-
-def _nearest(wanted: str, columns: list[str]) -> str | None:
-    """Return the column that is likely meant: a slip of the keys, one that has the word in it, one alike."""
-    lowered = {name.lower(): name for name in columns}
+    That is a slip of the keys, one that has the word in it, or one alike.
+    """
+    if column in columns:
+        return
+    wanted, lowered = column.lower(), {name.lower(): name for name in columns}
     within = [name for name in lowered if len(wanted) > 2 and wanted in name]
     # that of a detector rather than what went into it
     within.sort(key=lambda name: not re.search("anomal|outlier", name))
-    near = (
-        get_close_matches(wanted, lowered, 1, _SLIP)
-        or within
-        or get_close_matches(wanted, lowered, 1)
-        or [""]
-    )
-    return lowered.get(near[0])
+    near = get_close_matches(wanted, lowered, 1, _SLIP) or within or get_close_matches(wanted, lowered, 1)
+    hint = f"did you mean {quoted(lowered[near[0]])}? " if near else ""
+    raise InputError(f"there is no column {quoted(column)}; {hint}the columns are {listed(columns)}")
 
 
 def require_two(score: object, label: object) -> None:
@@ -146,7 +139,10 @@ def read_scores(
         read = _as_number(value)
         if read is None or (isnan(read) and not abstain):
             row = before + len(found) + 1
-            error = not_a_number(score, _shown(value), row) if read is None else missing_score(score, row)
+            remedy = "drop such rows or make the detector score them"
+            error: object = f"{_missing(score)}, the first is in row {row:,}; {remedy}"
+            if read is None:
+                error = not_a_number(score, str(value).lower() if isinstance(value, bool) else value, row)
             return np.array(found), InputError(f"{where}{error}")
         found.append(read)
     return np.array(found), None
@@ -187,10 +183,6 @@ def _as_number(value: Any) -> float | None:
         return inf if value > 0 else -inf
 
 
-def _shown(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
-
-
 def not_a_number(score: str, value: object, row: int) -> InputError:
     """Return the refusal of a score that is no number."""
     shown, text = quoted(value, _LONGEST_CELL), str(value).strip().lower()
@@ -206,13 +198,6 @@ def missing_scores(score: str, count: int, rows: int, first: int | None = None) 
     return InputError(
         f"{_missing(score)}, got {count:,} of {rows:,}{where};"
         " drop those rows or make the detector score them"
-    )
-
-
-def missing_score(score: str, row: int) -> InputError:
-    """Return the refusal of the first score that is empty or NaN, when later rows are still to come."""
-    return InputError(
-        f"{_missing(score)}, the first is in row {row:,}; drop such rows or make the detector score them"
     )
 
 

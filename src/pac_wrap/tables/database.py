@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import pairwise
+from operator import le
 from typing import Any, Final, cast
 
 from pac_wrap.base.arguments import label_of
@@ -151,15 +152,17 @@ class Source:
         columns = ("score", "normal", "anomalous", "normal_below", "anomalous_below")
         # what is printed with too few digits is told by this sum: 0.30000000000000004
         digits = f"{self._number(0.1)} + {self._number(0.2)}"
-        rest = f"FROM summed\nWHERE {_holding(list(wanted))}\nORDER BY score"
+        listed, conditions = list(wanted), []
+        for label, names in {0: ("normal",), 1: ("anomalous",), BOTH: ("normal", "anomalous")}.items():
+            if k := sorted(rank.k for rank in listed if rank.label == label):
+                least = " + ".join(f"{name}_below" for name in names)
+                found = f"{_next(k, least)} <= {least} + {' + '.join(names)}"
+                conditions.append(f"({least} < {k[-1]} AND {found})")
+        condition = "\n  OR ".join(conditions)
+        rest = f"FROM summed\nWHERE {condition}\nORDER BY score"
         return Statement(
             "scores at ranks", steps, (*((name, name) for name in columns), ("digits", digits)), rest
         )
-
-    @property
-    def hashes(self) -> bool:
-        """Whether hashes can be computed: standard SQL does not reach the bits of a double."""
-        return self.dialect != "ansi"
 
     def counts(self, marks: Sequence[str], scores: Sequence[float], *, hashed: bool) -> Statement:
         """Return the statement that counts both classes, in all, below some scores and up to them."""
@@ -169,7 +172,7 @@ class Source:
                 columns.append((f"{name}_below_{place}", _count(f"mark = {label} AND score < {score}")))
                 columns.append((f"{name}_up_to_{place}", _count(f"mark = {label} AND score <= {score}")))
         steps = f"WITH points AS (\n{self._points(marks)}\n)"
-        hashed &= self.hashes
+        hashed &= self.dialect != "ansi"  # standard SQL does not reach the bits of a double
         if hashed:
             steps = f"{steps}{''.join(self._hashing())}"
             for label, name in enumerate(("normal", "anomalous")):
@@ -258,19 +261,6 @@ def _count(condition: str) -> str:
     return f"COUNT(CASE WHEN {condition} THEN 1 END)"
 
 
-def _holding(wanted: list[Rank]) -> str:
-    """Return the condition that a score is at some wanted rank."""
-    sides = {0: ("normal",), 1: ("anomalous",), BOTH: ("normal", "anomalous")}
-    conditions = []
-    for label, names in sides.items():
-        ranks = sorted(rank.k for rank in wanted if rank.label == label)
-        if ranks:
-            below = " + ".join(f"{name}_below" for name in names)
-            found = f"{_next(ranks, below)} <= {below} + {' + '.join(names)}"
-            conditions.append(f"({below} < {ranks[-1]} AND {found})")
-    return "\n  OR ".join(conditions)
-
-
 def _next(ranks: list[int], below: str) -> str:
     """Return the least of some ranks that lies above a count, if one does; halved, since they may be many."""
     if len(ranks) == 1:
@@ -287,7 +277,6 @@ CHANGED: Final = "the table has changed between two statements; start again, wit
 _SUM: Final = 0.1 + 0.2
 # what databases call float32
 _NARROW: Final = ("real", "FLOAT", "float")
-_NO_SCORES: Final = as_digest(0)
 _SPACED: Final = 16  # so many normal scores, evenly spaced, tell scores that are upside down
 
 
@@ -312,7 +301,8 @@ def calibrate(
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for two columns of a table in a database.
 
-    A few statements count there; no scores are fetched but those at a few ranks.
+    A few statements count there; no scores are fetched but those at a few ranks. The other parameters are
+    those of `calibrate_labelled`.
 
     Parameters
     ----------
@@ -320,8 +310,6 @@ def calibrate(
         What runs a statement, and returns its rows.
     table, score, label : str
         The name of the table, and of its columns of scores and labels.
-    guarantee, overlap : Guarantee and str or Strategy, optional
-        What to promise, and what is done where the classes overlap; see `calibrate`.
     anomaly_label : str, optional
         The label, as text, that marks an anomaly; else 1 beside 0, or true beside false.
     dialect : {"postgres", "duckdb", "spark", "ansi"}
@@ -429,10 +417,29 @@ class Remote(Known):
         wanted = {rank: Rank(rank.label, rank.k - rank.of(before)) for rank in ranks}
         ends = [None if at is None else at.score for at in (low, high)]
         rows = self._ask(self._source.ranks(self._marks, set(wanted.values()), *ends))
-        found = [self._at_rank(row, before) for row in rows]
-        self._check_order(found, low)
-        by_rank = {rank: _holder(rank, found) for rank in ranks}
-        if len(set(by_rank.values())) < len(found):
+        found = []
+        for row in rows:
+            if number(row["digits"]) != _SUM:
+                raise InputError(
+                    f"the database writes 0.1 + 0.2 as {quoted(row['digits'])}, so scores lose digits on the"
+                    " way; make it write all 17 (in PostgreSQL: SET extra_float_digits = 1)"
+                )
+            equal = whole_cell(row["normal"]), whole_cell(row["anomalous"])
+            below = (
+                before[0] + whole_cell(row["normal_below"]),
+                before[1] + whole_cell(row["anomalous_below"]),
+            )
+            found.append(ScoreAtRank(unsigned_zero(score_cell(row["score"])), below, equal))
+        # scores and counts rise, no class is larger than it is, and every row holds some rank
+        rising = all(
+            one.score < other.score and all(map(le, _ends(one), other.below))
+            for one, other in pairwise([*([] if low is None else [low]), *found])
+        )
+        inside = all(all(map(le, _ends(at), self.sizes)) for at in found)
+        by_rank = {
+            rank: at for rank in ranks for at in found if rank.of(at.below) < rank.k <= rank.of(_ends(at))
+        }
+        if not rising or not inside or len(by_rank) < len(ranks) or len(set(by_rank.values())) < len(found):
             raise InputError(CHANGED)
         return by_rank
 
@@ -448,16 +455,13 @@ class Remote(Known):
         for place, at in enumerate(found):
             if self._counted_at(row, place) != (at.below, _ends(at)):
                 raise InputError(CHANGED)
-        clauses = (
-            replace(one, digest=self._digest(row, one.of.label) if one.n else _NO_SCORES)
-            for one in certificate.clauses
-        )
+        clauses = []
+        for one in certificate.clauses:
+            digest = None if one.n else as_digest(0)
+            if one.n and (high := row.get(f"{one.of.label}_hash_high")) is not None:
+                digest = as_digest((whole_cell(high) << 32) + whole_cell(row[f"{one.of.label}_hash_low"]))
+            clauses.append(replace(one, digest=digest))
         return replace(certificate, clauses=tuple(clauses))
-
-    def _digest(self, row: Row, name: str) -> str | None:
-        if not self._source.hashes:
-            return None
-        return as_digest((whole_cell(row[f"{name}_hash_high"]) << 32) + whole_cell(row[f"{name}_hash_low"]))
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
         """Return the largest AUC that goes with what was found: see `Survey.largest_auc`."""
@@ -486,38 +490,10 @@ class Remote(Known):
         )
         return below, up_to
 
-    def _at_rank(self, row: Row, before: tuple[int, ...]) -> ScoreAtRank:
-        if number(row["digits"]) != _SUM:
-            raise InputError(
-                f"the database writes 0.1 + 0.2 as {quoted(row['digits'])}, so scores lose digits on the way;"
-                " make it write all 17 (in PostgreSQL: SET extra_float_digits = 1)"
-            )
-        equal = whole_cell(row["normal"]), whole_cell(row["anomalous"])
-        below = before[0] + whole_cell(row["normal_below"]), before[1] + whole_cell(row["anomalous_below"])
-        return ScoreAtRank(unsigned_zero(score_cell(row["score"])), below, equal)
-
-    def _check_order(self, found: list[ScoreAtRank], low: ScoreAtRank | None) -> None:
-        """Refuse rows that no table gives: scores and counts rise, and no class is larger than it is."""
-        rows = [*([] if low is None else [low]), *found]
-        for one, other in pairwise(rows):
-            rises = all(end <= below for end, below in zip(_ends(one), other.below, strict=True))
-            if not (one.score < other.score and rises):
-                raise InputError(CHANGED)
-        if any(end > size for at in found for end, size in zip(_ends(at), self.sizes, strict=True)):
-            raise InputError(CHANGED)
-
 
 def _ends(at: ScoreAtRank) -> tuple[int, int]:
     """Return how many scores of each class are not greater."""
     return at.below[0] + at.equal[0], at.below[1] + at.equal[1]
-
-
-def _holder(rank: Rank, found: list[ScoreAtRank]) -> ScoreAtRank:
-    """Return what is found at a rank."""
-    for at in found:
-        if rank.of(at.below) < rank.k <= rank.of(_ends(at)):
-            return at
-    raise InputError(CHANGED)
 
 
 def _divided(text: str) -> Iterator[list[tuple[str, ...]]]:

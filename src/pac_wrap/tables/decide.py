@@ -17,7 +17,7 @@ from pac_wrap.method.groups.certificate import GroupCertificate, decided
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, metrics_of, tally
-from pac_wrap.method.rule import Counted, Rule, Verdict
+from pac_wrap.method.rule import Counted, Verdict
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added, refuse_narrower
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal
@@ -90,11 +90,16 @@ def evaluate_groups_table(scores: TableGroups, certificate: GroupCertificate) ->
     )
 
 
-def count_table(table: Table, certificate: Certificate, score: str) -> Counted:
-    """Return how many rows of an open table are declared anomalies and normal."""
+def count_table(
+    table: Table, certificate: Certificate, score: str, on_missing: OnMissing = "abstain"
+) -> Counted:
+    """Return how many rows are declared anomalies and normal, in the pass that looks for wrong scores."""
     table.require_numbers(score)
     refuse_undecidable(table, certificate, score)
-    return _counted(table, certificate.rule, score, "abstain")
+    verdict = verdict_sql(certificate.rule, Compared.number(table.score_sql(score)))
+    tests = [f"{verdict} = {one}" for one in (Verdict.ANOMALY, Verdict.NORMAL)]
+    rows, missing, alarms, clears = table.check_scores(score, on_missing, tests)
+    return Counted(alarms, clears, rows, missing)
 
 
 def decide_table(
@@ -108,25 +113,17 @@ def decide_table(
     """Write all columns of a table, and the verdict and prediction set of every row, and count them."""
     table.require_numbers(score)
     refuse_added(table.columns, ADDED)
-    refuse_undecidable(table, certificate, score)
 
     def answers(compared: Compared) -> tuple[str, str]:
         exclusions = prediction_set_sql(certificate.exclusions, compared)
         return verdict_sql(certificate.rule, compared), exclusions
 
     if table.reader == "read_csv":
+        refuse_undecidable(table, certificate, score)
         return _decide_csv(table, answers, score, target, options, on_missing)
-    counted = _counted(table, certificate.rule, score, on_missing)
+    counted = count_table(table, certificate, score, on_missing)
     copy_with(table, score, answers, target, options, counted.points)
     return counted
-
-
-def _counted(table: Table, rule: Rule, score: str, on_missing: OnMissing) -> Counted:
-    """Return how many rows are declared anomalies and normal, in the pass that looks for wrong scores."""
-    verdict = verdict_sql(rule, Compared.number(table.score_sql(score)))
-    tests = [f"{verdict} = {one}" for one in (Verdict.ANOMALY, Verdict.NORMAL)]
-    rows, missing, alarms, clears = table.check_scores(score, on_missing, tests)
-    return Counted(alarms, clears, rows, missing)
 
 
 def _decide_csv(

@@ -52,7 +52,17 @@ def rows_in_time(
         raise no_rows(table.names)
     if series is not None and counted[-1][0] is None:  # NULL comes last
         raise InputError(f"column {quoted(series)} is empty in {counted[-1][1]:,} rows; name their series")
-    _refuse_twice(table, time, when, series, whose)
+    # two rows of one series at one time are in no certain order
+    for at, name, count in table.rows(
+        f"SELECT CAST({when} AS VARCHAR), {whose}, count(*) FROM source GROUP BY {when}, {whose}"
+        " HAVING count(*) > 1 ORDER BY 2, 1 LIMIT 1"
+    ):
+        of, remedy = ("", "name the column of series with --series, or keep one of them")
+        if series is not None:
+            of, remedy = f" of series {quoted(name)}", "keep one of them"
+        raise InputError(
+            f"column {quoted(time)} has {count:,} rows{of} at {at}, in no certain order; {remedy}"
+        )
     found = table.arrays(
         f"SELECT {number} AS score, {anomalous} AS anomalous FROM source"
         f" ORDER BY {'' if series is None else f'{whose}, '}{when}"
@@ -99,29 +109,8 @@ def _time_sql(table: Table, time: str) -> str:
     )
 
 
-def _refuse_twice(table: Table, time: str, when: str, series: str | None, whose: str) -> None:
-    """Refuse two rows of one series at one time: their order is unknown."""
-    twice = table.rows(
-        f"SELECT CAST({when} AS VARCHAR), {whose}, count(*) FROM source GROUP BY {when}, {whose}"
-        " HAVING count(*) > 1 ORDER BY 2, 1 LIMIT 1"
-    )
-    for at, name, count in twice:
-        of, remedy = ("", "name the column of series with --series, or keep one of them")
-        if series is not None:
-            of, remedy = f" of series {quoted(name)}", "keep one of them"
-        raise InputError(
-            f"column {quoted(time)} has {count:,} rows{of} at {at}, in no certain order; {remedy}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What one table holds: the row of each key, some columns of scores, and perhaps the labels."""
-
-    name: str
-    rows: dict[str, int]
-    scores: dict[str, Scores]
-    anomalous: NDArray[np.bool_] | None
+# the name of a table, the row of each key, its columns of scores, and its labels if it has any
+_Part = tuple[str, dict[str, int], dict[str, Scores], NDArray[np.bool_] | None]
 
 
 def joined(
@@ -158,15 +147,24 @@ def joined(
     for one in (*scores, label):
         require_column(one, list(columns))
     for one in scores:
-        holders = [part.name for part in parts if one in part.scores]
+        holders = [name for name, _, own, _ in parts if one in own]
         if len(holders) > 1:
             raise InputError(f"column {quoted(one)} is in {' and in '.join(holders)}; rename one of them")
     values: dict[str, Scores] = {}
     labelled: list[tuple[str, NDArray[np.bool_]]] = []
-    for part in parts:
-        order = _order(parts[0], part, key)
-        values |= {one: own[order] for one, own in part.scores.items()}
-        labelled += [] if part.anomalous is None else [(part.name, part.anomalous[order])]
+    first, keys, *_ = parts[0]
+    for name, rows, own, marks in parts:
+        lacking = [one for one in keys if one not in rows]
+        more = [one for one in rows if one not in keys]
+        if lacking or more:
+            which = quoted((lacking or more)[0])
+            raise InputError(
+                f"{len(lacking):,} keys of {first} are not in {name}, and {len(more):,} of {name} are not in"
+                f" {first}, such as {which} in column {quoted(key)}; keep the rows that both have"
+            )
+        order = np.fromiter((rows[one] for one in keys), np.intp, len(keys))
+        values |= {one: column[order] for one, column in own.items()}
+        labelled += [] if marks is None else [(name, marks[order])]
     name, anomalous = labelled[0]
     for other, marks in labelled[1:]:
         if differ := int(np.count_nonzero(marks != anomalous)):
@@ -198,17 +196,4 @@ def _part(
             f" column {quoted(key)} must tell rows apart"
         )
     values = {one: np.asarray(arrays[f"s{place}"], dtype=np.float64) for place, one in enumerate(scores)}
-    return _Part(name, rows, values, None if label is None else np.asarray(arrays["anomalous"], dtype=bool))
-
-
-def _order(first: _Part, other: _Part, key: str) -> NDArray[np.intp]:
-    """Return the rows of a table in the order of the first one's keys; both must have the same keys."""
-    lacking = [one for one in first.rows if one not in other.rows]
-    more = [one for one in other.rows if one not in first.rows]
-    if lacking or more:
-        which, one, two = quoted((lacking or more)[0]), first.name, other.name
-        raise InputError(
-            f"{len(lacking):,} keys of {one} are not in {two}, and {len(more):,} of {two} are not in {one},"
-            f" such as {which} in column {quoted(key)}; keep the rows that both have"
-        )
-    return np.fromiter((other.rows[one] for one in first.rows), np.intp, len(first.rows))
+    return name, rows, values, None if label is None else np.asarray(arrays["anomalous"], dtype=bool)

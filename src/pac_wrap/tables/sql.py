@@ -225,9 +225,11 @@ def group_verdict_sql(
         raise InputError(
             f"{len(branches):,} rules are too many for one expression; make them a table with --join-table"
         )
-    lines = ["CASE"]
+    column, lines = f"CAST({quote_name(group, dialect)} AS {_TEXT[dialect]})", ["CASE"]
     for rule, texts in branches.items():
-        lines.append(f"  WHEN {_is_group(group, texts, dialect)} THEN")
+        known = [_literal(text, dialect) for text in texts if text is not None]
+        tests = [f"{column} IN ({', '.join(known)})"] if known else []
+        lines.append(f"  WHEN {' OR '.join([*tests, *[f'{column} IS NULL'] * (None in texts)])} THEN")
         lines.append(f"    {verdict_sql(rule, score, dialect, ' ' * 4)}")
     # neither a group that was never seen nor one without a promise is decided
     return "\n".join([*lines, "  ELSE -1", "END"] if branches else ["-1"])
@@ -246,7 +248,14 @@ def join_sql(
         f"CREATE TABLE {name} (group_key {text}, normal_below {double}, anomaly_from {double},"
         " all_normal BOOLEAN, never BOOLEAN);"
     )
-    rows = [_row(text, rule, dialect) for texts, rule in _rules(certificate, dialect) for text in texts]
+    rows = []
+    for texts, rule in _rules(certificate, dialect):
+        both = rule.normal_below, rule.anomaly_from
+        ends = ", ".join(
+            [quote_number(end, double) for end in both] + [str(end == inf).upper() for end in both]
+        )
+        names = ("'n'" if one is None else _literal(f"v{one}", dialect) for one in texts)
+        rows += [f"({key}, {ends})" for key in names]
     for start in range(0, len(rows), _TOGETHER):
         yield f"INSERT INTO {name} VALUES\n  " + ",\n  ".join(rows[start : start + _TOGETHER]) + ";"
     column, compared = (
@@ -301,21 +310,6 @@ def _written(number: str, dialect: Dialect, *, single: bool = False) -> str:
     first, rest = str(digits[0]), "".join(map(str, digits[1:]))
     mantissa = f"{minus}{first}.{rest}" if rest else f"{minus}{first}{after}"
     return f"{mantissa}e{power:+03d}" if dialect == "postgres" else f"{mantissa}E{power}"
-
-
-def _row(text: str | None, rule: Rule, dialect: Dialect) -> str:
-    double = DOUBLE[dialect]
-    name = "'n'" if text is None else _literal(f"v{text}", dialect)
-    ends = ", ".join(quote_number(end, double) for end in (rule.normal_below, rule.anomaly_from))
-    everything, never = (str(end == inf).upper() for end in (rule.normal_below, rule.anomaly_from))
-    return f"({name}, {ends}, {everything}, {never})"
-
-
-def _is_group(group: str, texts: list[str | None], dialect: Dialect) -> str:
-    column = f"CAST({quote_name(group, dialect)} AS {_TEXT[dialect]})"
-    known = [_literal(text, dialect) for text in texts if text is not None]
-    tests = [f"{column} IN ({', '.join(known)})"] if known else []
-    return " OR ".join([*tests, *[f"{column} IS NULL"] * (None in texts)])
 
 
 def _literal(text: str, dialect: Dialect) -> str:

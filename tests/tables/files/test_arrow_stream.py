@@ -177,7 +177,7 @@ class _Changed:
 
 
 def _shorten(array: Any) -> None:
-    array.children[0].contents.length = 2
+    module._Array.from_address(array.children[0]).length = 2
 
 
 def _drop_a_column(array: Any) -> None:
@@ -185,11 +185,11 @@ def _drop_a_column(array: Any) -> None:
 
 
 def _drop_a_buffer(array: Any) -> None:
-    array.children[1].contents.n_buffers = 1
+    module._Array.from_address(array.children[1]).n_buffers = 1
 
 
 def _drop_values(array: Any) -> None:
-    array.children[1].contents.buffers[1] = None
+    module._Array.from_address(array.children[1]).buffers[1] = None
 
 
 @pytest.mark.parametrize(

@@ -224,35 +224,32 @@ class _Stream(ctypes.Structure):
     )
 
 
-class _Schema(ctypes.Structure):
-    pass
-
-
-_Schema._fields_ = (
-    ("format", ctypes.c_char_p),
-    ("name", ctypes.c_char_p),
-    ("metadata", ctypes.c_void_p),
-    ("flags", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
+# what follows the number of children in both of these
+_SHARED: Final = (
+    ("children", ctypes.POINTER(ctypes.c_void_p)),
     ("dictionary", ctypes.c_void_p),
     ("release", _RELEASE),
     ("private_data", ctypes.c_void_p),
 )
+
+
+class _Schema(ctypes.Structure):
+    _fields_ = (
+        ("format", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("metadata", ctypes.c_void_p),
+        ("flags", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        *_SHARED,
+    )
 
 
 class _Array(ctypes.Structure):
-    pass
-
-
-_Array._fields_ = (
-    *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
-    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
-    ("children", ctypes.POINTER(ctypes.POINTER(_Array))),
-    ("dictionary", ctypes.c_void_p),
-    ("release", _RELEASE),
-    ("private_data", ctypes.c_void_p),
-)
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+        ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+        *_SHARED,
+    )
 
 
 class Streamable(Protocol):
@@ -322,7 +319,7 @@ def _check_schema(stream: _Stream, wanted: list[bytes]) -> None:
     schema = _Schema()
     _call(stream, stream.get_schema, schema)
     try:
-        columns = [schema.children[place].contents for place in range(schema.n_children)]
+        columns = [_Schema.from_address(schema.children[place]) for place in range(schema.n_children)]
         found = [schema.format, *(column.format for column in columns)]
         plain = not any(column.dictionary or column.n_children for column in columns)
         if found != [_ROWS, *wanted] or not plain:
@@ -337,7 +334,7 @@ def _columns(array: _Array, wanted: list[bytes]) -> tuple[NDArray[Any], ...]:
     if array.n_children != len(wanted):
         raise RuntimeError(f"an Arrow batch has {array.n_children} columns, and {len(wanted)} are read")
     _refuse_nulls(array, array.offset, array.length)
-    children = (array.children[place].contents for place in range(len(wanted)))
+    children = (_Array.from_address(array.children[place]) for place in range(len(wanted)))
     return tuple(
         _values(child, _TYPES[one], array.offset, array.length)
         for child, one in zip(children, wanted, strict=True)

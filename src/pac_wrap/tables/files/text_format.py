@@ -104,9 +104,8 @@ _WORDS: Final = {"tab": "\t", "\\t": "\t"}
 _OPEN: Final = "unexpected end of data"  # what the csv module says of a quote that is not closed yet
 _RETURN: Final = "new-line character outside of quotes"
 _LONE: Final = re.compile("\r(?!\n)")
-_UNCLOSED: Final = "a quote is opened and never closed"
 _REASONS: Final = {
-    _OPEN[:8]: _UNCLOSED,
+    _OPEN[:8]: "a quote is opened and never closed",
     "new-line": "a carriage return stands in a cell without quotes",
 }
 T = TypeVar("T")
@@ -120,9 +119,9 @@ class CsvHeader(NamedTuple):
 
 
 class RowBatch(NamedTuple):
-    """A few rows as cells, each row's own text if it may be written as it is, and whether all is UTF-8."""
+    """A few rows as cells or objects, their own texts if they may be written so, and whether all is UTF-8."""
 
-    cells: list[list[str]]
+    rows: list[Any]
     texts: list[str]
     unicode: bool
 
@@ -200,8 +199,9 @@ class CsvRows:
         except csv.Error as error:
             if str(error) == _OPEN and not last:
                 return rows, _after(text, done), None
+            reason = _REASONS.get(str(error)[:8], str(error))
             place = f"{self.where}row {self.read + len(rows) + 1:,}"
-            return rows, "", InputError(f"{place} is not CSV: {_reason(str(error))}; fix that row")
+            return rows, "", InputError(f"{place} is not CSV: {reason}; fix that row")
         return rows, "", None
 
     def _miscounted(self, row: list[str]) -> str | None:
@@ -257,9 +257,8 @@ def _header(
         return CsvHeader(delimiter, tuple(names)), _after(text, lines)
     if not reasons:
         raise InputError(f"{where}there is no header; the first line must name the columns")
-    raise InputError(
-        f"{where}the header is not CSV: {_reason(_OPEN if _OPEN in reasons else reasons[0])}; fix it"
-    )
+    reason = _OPEN if _OPEN in reasons else reasons[0]
+    raise InputError(f"{where}the header is not CSV: {_REASONS.get(reason[:8], reason)}; fix it")
 
 
 def _first_row(text: str, delimiter: str) -> tuple[list[str] | str, int]:
@@ -279,10 +278,6 @@ def _stray(lines: list[str], row: list[str]) -> bool:
     # the csv module passes over some; read by other rules, they end rows
     inside = sum(len(_LONE.findall(cell)) for cell in row)
     return len(_LONE.findall("\n".join([*lines, ""]))) != inside
-
-
-def _reason(error: str) -> str:
-    return _REASONS.get(error[:8], error)
 
 
 def _after(text: str, lines: int) -> str:
@@ -319,28 +314,17 @@ class Nested(Token):
     __slots__ = ()
 
 
-class JsonBatch(NamedTuple):
-    """A few rows as objects, each row's own text, and whether all is UTF-8."""
-
-    rows: list[dict[str, Any]]
-    texts: list[str]
-    unicode: bool
-
-
 class JsonRows:
     """The rows of JSON, batch by batch, with the columns found so far; `where` starts a refusal."""
 
     def __init__(
         self, reader: ByteReader, start: bytes, where: str = "", on_lines: bool | None = None
     ) -> None:
-        self._on_lines, self.where, self.read = (
-            is_json_line(start) if on_lines is None else on_lines,
-            where,
-            0,
-        )
+        self._on_lines = is_json_line(start) if on_lines is None else on_lines
         self._pieces: Iterator[str] | Iterator[list[str]] = (
             whole_lines(reader, start) if self._on_lines else self._scattered(_texts(reader, start))
         )
+        self.where, self.read = where, 0
         self.names: dict[str, None] = {}
         # what reads lines all at once, if it can
         self.at_once: Callable[[str], Any] | None = None
@@ -361,16 +345,18 @@ class JsonRows:
             error = None
             if rows is None:
                 found = [_object(text, self._on_lines) for text in texts]
-                rows, error = up_to_first(found, _not_an_object, None, self.read, self.where)
+                rows, error = up_to_first(
+                    found, lambda one: one if isinstance(one, str) else None, None, self.read, self.where
+                )
             self.names |= dict.fromkeys(chain.from_iterable(rows))
             self.read += len(rows)
             if rows:
                 whole = "".join(texts)
-                yield JsonBatch(rows, texts[: len(rows)], whole.isascii() or is_unicode(whole))
+                yield RowBatch(rows, texts[: len(rows)], whole.isascii() or is_unicode(whole))
             if error:
                 raise error
 
-    def numbers(self, name: str, batch: JsonBatch) -> list[float] | None:
+    def numbers(self, name: str, batch: RowBatch) -> list[float] | None:
         """Return a column of the last batch as doubles, NaN where missing, None if it holds anything else."""
         values = [row.get(name) for row in batch.rows]
         if not set(map(type, values)) <= {Token, type(None)}:
@@ -386,7 +372,7 @@ class JsonRows:
                 row = self.read - len(column) + place
                 raise InputError(f"{self.where}row {row:,} is not UTF-8; convert the file first")
 
-    def column(self, name: str, batch: JsonBatch) -> list[str | None]:
+    def column(self, name: str, batch: RowBatch) -> list[str | None]:
         """Return a column of the last batch as texts, None where missing; a list or an object is refused."""
         values = [row.get(name) for row in batch.rows]
         kinds = set(map(type, values))
@@ -546,10 +532,6 @@ def nested_in(row: dict[str, Any], column: str) -> str | None:
     if not isinstance(row.get(column), Nested):
         return None
     return f"has a list or an object in column {quoted(column)}; name a column of single values"
-
-
-def _not_an_object(found: Any) -> str | None:
-    return None if isinstance(found, dict) else str(found)
 
 
 def known_as(value: Any) -> str | None:
