@@ -297,7 +297,7 @@ def replayed(database: Database, source: Source, request: Request) -> tuple[str,
             out = io.StringIO()
             writer = csv.writer(out)
             writer.writerow(error.statement.names)
-            writer.writerows(database(str(error.statement)))
+            writer.writerows(database(error.statement.text))
             text += out.getvalue()
 
 

@@ -362,7 +362,7 @@ def sql(
         file = "a file" if answers is None else str(answers)
         _comment(f"pac-wrap: statement {next_one.number}, {next_one.statement.purpose}")
         _comment(f"append its answer, as CSV with a header, to {file}, and run the same command again")
-        typer.echo(str(next_one.statement))
+        typer.echo(next_one.statement.text)
         return
     found = found.with_provenance(date=now())
     if output is not None:

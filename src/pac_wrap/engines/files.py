@@ -137,12 +137,9 @@ def inspect(
 ) -> InspectedFiles:
     """Return what is known about files before they are read: scores, labels and perhaps a third column.
 
-    What only DuckDB reads is refused: files packed by zstd, and cells of a CSV that hold line breaks.
+    What only DuckDB reads is refused: cells of a CSV that hold line breaks.
     """
     require_two(*wanted[:2])
-    for file in files:
-        if PACKED.get(file.suffix.lower()) == "zstd":
-            raise InputError(f"{file} is packed by zstd, which only DuckDB unpacks here; leave --engine out")
     rows: int | None = None
     csv_files: tuple[CsvFile, ...] = ()
     if reader == "read_csv":
@@ -216,7 +213,7 @@ def _json(file: Path, wanted: tuple[str, ...]) -> Layout:
     if isinstance(first, dict):
         for column in wanted:
             require_column(column, list(first))
-    return Layout(packed=file.suffix.lower() in PACKED, array=start.startswith("["))
+    return Layout(packed=file.suffix.lower() == PACKED, array=start.startswith("["))
 
 
 def _require(files: Sequence[Path], names: Sequence[Sequence[str]], wanted: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
 from operator import le
@@ -36,7 +36,16 @@ from pac_wrap.tables.columns import (
     whole_cell,
     without_case,
 )
-from pac_wrap.tables.sql import DOUBLE, Dialect, check_dialect, nan_sql, one_of, quote_name, quote_number
+from pac_wrap.tables.sql import (
+    DOUBLE,
+    TEXT,
+    Dialect,
+    check_dialect,
+    nan_sql,
+    one_of,
+    quote_name,
+    quote_number,
+)
 
 # a name of a table is one to three parts; a part with a dot or a quote stands in quotes, as in SQL
 _PART: Final = r'"(?:[^"]|"")+"|[^."]+'
@@ -46,71 +55,44 @@ _MOST_LABELS: Final = 32
 # the column that tells which statement an answer belongs to
 TAG: Final = "statement"
 # what tells a column of float32; standard SQL has nothing that does
-_TYPE: Final[dict[Dialect, str]] = {
-    "duckdb": "typeof({})",
+_TYPE: Final[dict[str, str]] = {
+    **dict.fromkeys(("duckdb", "spark"), "typeof({})"),
     "postgres": "CAST(pg_typeof({}) AS VARCHAR)",
-    "spark": "typeof({})",
     "ansi": "''",
 }
-_LABEL: Final[dict[Dialect, str]] = {
-    "duckdb": "VARCHAR",
-    "postgres": "VARCHAR",
-    "spark": "STRING",
-    "ansi": "VARCHAR(255)",
-}
+_LABEL: Final[dict[Dialect, str]] = {**TEXT, "postgres": "VARCHAR", "ansi": "VARCHAR(255)"}
 
 
-@dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement to be run where the table is, and the columns of its answer, the last of which names it."""
+    """A statement to be run where the table is, with the names of the columns of its answer.
 
-    purpose: str
-    steps: str
-    columns: tuple[tuple[str, str], ...]
-    rest: str
+    The last of them holds the tag in every row, by which an answer to anything else is told apart.
+    """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return (*(name for name, _ in self.columns), TAG)
-
-    @property
-    def tag(self) -> str:
-        """What the last column says in every row: an answer to anything else is told apart by it."""
-        return sha256(self._text("").encode()).hexdigest()[:16]
-
-    def __str__(self) -> str:
-        return self._text(self.tag)
-
-    def _text(self, tag: str) -> str:
-        columns = (*self.columns, (TAG, f"'{tag}'"))
-        listed = ",\n".join(f"  {expression} AS {name}" for name, expression in columns)
-        return f"{self.steps}\nSELECT\n{listed}\n{self.rest};"
+    def __init__(self, purpose: str, steps: str, columns: Sequence[tuple[str, str]], rest: str) -> None:
+        self.purpose, self.names = purpose, (*(name for name, _ in columns), TAG)
+        shown = "".join(f"  {expression} AS {name},\n" for name, expression in columns)
+        start, end = f"{steps}\nSELECT\n{shown}  '", f"' AS {TAG}\n{rest};"
+        self.tag = sha256(f"{start}{end}".encode()).hexdigest()[:16]
+        self.text = f"{start}{self.tag}{end}"
 
 
-@dataclass(frozen=True, slots=True)
 class Source:
     """Two columns of a table in a database: what is to be asked of them, in the database's dialect."""
 
-    table: str
-    score: str
-    label: str
-    dialect: Dialect = "duckdb"
-
-    def __post_init__(self) -> None:
-        check_dialect(self.dialect)
-        if not re.fullmatch(rf"(?:{_PART})(?:\.(?:{_PART}))*", self.table):
+    def __init__(self, table: str, score: str, label: str, dialect: Dialect = "duckdb") -> None:
+        check_dialect(dialect)
+        if not re.fullmatch(rf"(?:{_PART})(?:\.(?:{_PART}))*", table):
             raise InputError(
-                f"{quoted(self.table)} is not the name of a table; write schema.table, and a part with a dot"
+                f"{quoted(table)} is not the name of a table; write schema.table, and a part with a dot"
                 ' or quotes in it as SQL does: "my.table"'
             )
-
-    @property
-    def relation(self) -> str:
-        """The table, quoted."""
-        parts = [match[0] for match in re.finditer(_PART, self.table)]
+        parts = [match[0] for match in re.finditer(_PART, table)]
         plain = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in parts]
-        return ".".join(quote_name(part, self.dialect) for part in plain)
+        self.table, self.score, self.label, self.dialect = table, score, label, dialect
+        self._relation = ".".join(quote_name(part, dialect) for part in plain)
+        self._score = f"CAST({quote_name(score, dialect)} AS {DOUBLE[dialect]})"
+        self._label = f"CAST({quote_name(label, dialect)} AS {_LABEL[dialect]})"
 
     def labels(self) -> Statement:
         """Return the statement that counts the points of each label, with their range and what is missing."""
@@ -127,7 +109,7 @@ class Source:
         )
         steps = (
             f"WITH points AS (\n  SELECT {self._score} AS score, {self._label} AS name, {kind} AS kind\n"
-            f"  FROM {self.relation}\n)"
+            f"  FROM {self._relation}\n)"
         )
         most = f"FETCH FIRST {_MOST_LABELS} ROWS ONLY" if self.dialect == "ansi" else f"LIMIT {_MOST_LABELS}"
         rest = f"FROM points\nGROUP BY name\nORDER BY name\n{most}"
@@ -161,7 +143,7 @@ class Source:
         condition = "\n  OR ".join(conditions)
         rest = f"FROM summed\nWHERE {condition}\nORDER BY score"
         return Statement(
-            "scores at ranks", steps, (*((name, name) for name in columns), ("digits", digits)), rest
+            "scores at ranks", steps, [*((one, one) for one in columns), ("digits", digits)], rest
         )
 
     def counts(self, marks: Sequence[str], scores: Sequence[float], *, hashed: bool) -> Statement:
@@ -179,15 +161,7 @@ class Source:
                 for half in ("high", "low"):
                     total = f"COALESCE(SUM(CASE WHEN mark = {label} THEN {half} END), 0)"
                     columns.append((f"{name}_hash_{half}", total))
-        return Statement("counts", steps, tuple(columns), f"FROM {'hashed' if hashed else 'points'}")
-
-    @property
-    def _score(self) -> str:
-        return f"CAST({quote_name(self.score, self.dialect)} AS {DOUBLE[self.dialect]})"
-
-    @property
-    def _label(self) -> str:
-        return f"CAST({quote_name(self.label, self.dialect)} AS {_LABEL[self.dialect]})"
+        return Statement("counts", steps, columns, f"FROM {'hashed' if hashed else 'points'}")
 
     def _number(self, value: float) -> str:
         return quote_number(value, DOUBLE[self.dialect])
@@ -197,17 +171,15 @@ class Source:
         anomalous = one_of(self._label, marks, self.dialect)
         return (
             f"  SELECT CASE WHEN {self._score} = 0 THEN 0 ELSE {self._score} END AS score,\n"
-            f"    CASE WHEN {anomalous} THEN 1 ELSE 0 END AS mark\n  FROM {self.relation}"
+            f"    CASE WHEN {anomalous} THEN 1 ELSE 0 END AS mark\n  FROM {self._relation}"
         )
 
     def _hashing(self) -> Iterator[str]:
         """Yield the steps that hash each score with xxhash64, in two halves of 32 bits: decision 17."""
         # no product exceeds 49 bits, since databases refuse what overflows 63
         if self.dialect == "spark":
-            yield _step(
-                "bits", f"xxhash64(score) & {_LOW}", "shiftrightunsigned(xxhash64(score), 32)", "points"
-            )
-            yield _step("hashed", "low", "high", "bits")
+            low, high = f"xxhash64(score) & {_LOW}", "shiftrightunsigned(xxhash64(score), 32)"
+            yield _step("hashed", low, high, "points")
             return
         # without it PostgreSQL writes each step into the next, many times over
         fence = " OFFSET 0" if self.dialect == "postgres" else ""
@@ -327,7 +299,7 @@ def calibrate(
     """
 
     def ask(statement: Statement) -> list[Row]:
-        rows = [tuple(map(str, row)) for row in execute(str(statement))]
+        rows = [tuple(map(str, row)) for row in execute(statement.text)]
         return checked(statement, [statement.names, *rows] if rows else [], "the answer of the database")
 
     request = Request.of(guarantee, overlap, label_of(anomaly_label))

@@ -26,7 +26,7 @@ DOUBLE: Final[dict[Dialect, str]] = {
     "spark": "DOUBLE",
     "ansi": "DOUBLE PRECISION",
 }
-_TEXT: Final[dict[Dialect, str]] = {
+TEXT: Final[dict[Dialect, str]] = {
     "duckdb": "VARCHAR",
     "postgres": "TEXT",
     "spark": "STRING",
@@ -225,7 +225,7 @@ def group_verdict_sql(
         raise InputError(
             f"{len(branches):,} rules are too many for one expression; make them a table with --join-table"
         )
-    column, lines = f"CAST({quote_name(group, dialect)} AS {_TEXT[dialect]})", ["CASE"]
+    column, lines = f"CAST({quote_name(group, dialect)} AS {TEXT[dialect]})", ["CASE"]
     for rule, texts in branches.items():
         known = [_literal(text, dialect) for text in texts if text is not None]
         tests = [f"{column} IN ({', '.join(known)})"] if known else []
@@ -243,7 +243,7 @@ def join_sql(
     Groups are joined by a key, their text after a letter, so that a missing one is equal to itself. One that
     is not among the rules is left undecided.
     """
-    name, text, double = quote_name(table, dialect), _TEXT[dialect], DOUBLE[dialect]
+    name, text, double = quote_name(table, dialect), TEXT[dialect], DOUBLE[dialect]
     yield (
         f"CREATE TABLE {name} (group_key {text}, normal_below {double}, anomaly_from {double},"
         " all_normal BOOLEAN, never BOOLEAN);"

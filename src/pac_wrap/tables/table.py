@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
+from filecmp import cmp
 from functools import partial
 from glob import glob, has_magic
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from struct import error as too_short
@@ -47,6 +48,7 @@ from pac_wrap.tables.columns import (
     require_two,
     spellings,
 )
+from pac_wrap.tables.files import csv_files
 from pac_wrap.tables.files.connection import (
     PAIR,
     Growing,
@@ -57,20 +59,6 @@ from pac_wrap.tables.files.connection import (
     file_text,
     refusal,
     watched,
-)
-from pac_wrap.tables.files.csv_files import (
-    PACKED,
-    CsvFile,
-    Kind,
-    checked_score,
-    csv_queries,
-    kinds_in,
-    kinds_of,
-    opened_json,
-    quoted_names,
-    refuse_rows,
-    refuse_scores,
-    survey,
 )
 from pac_wrap.tables.files.numpy_files import numpy_columns
 from pac_wrap.tables.files.text_format import (
@@ -91,18 +79,13 @@ _NUMBERS: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN|VARCHAR|JSON"
 _NO_FOLDERS: Final = "hive_partitioning = false"
 # what Arrow calls durations among its types
 _DURATION: Final = 18
-_READERS: Final = {
-    ".csv": "read_csv",
-    ".tsv": "read_csv",
-    ".txt": "read_csv",
-    ".parquet": "read_parquet",
-    ".pq": "read_parquet",
-    ".json": "read_json",
-    ".jsonl": "read_json",
-    ".ndjson": "read_json",
-    ".npy": "numpy",
-    ".npz": "numpy",
+_ENDINGS: Final = {
+    "read_csv": (".csv", ".tsv", ".txt"),
+    "read_parquet": (".parquet", ".pq"),
+    "read_json": (".json", ".jsonl", ".ndjson"),
+    "numpy": (".npy", ".npz"),
 }
+_READERS: Final = {ending: reader for reader, endings in _ENDINGS.items() for ending in endings}
 # s3://, https:// and the like; a drive of Windows has one letter
 _REMOTE: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _BLOCK: Final = 1 << 16
@@ -151,27 +134,19 @@ def found_files(paths: Sequence[str], start: bytes = b"") -> Iterator[FoundFiles
 
 def _same_content(files: list[Path]) -> Iterator[tuple[Path, Path]]:
     """Yield each file whose content an earlier one has, after that one."""
-    alike: dict[tuple[int, bytes], list[Path]] = {}
     sizes = Counter(file.stat().st_size for file in files)
+    alike: dict[tuple[int, bytes], list[Path]] = {}
     for file in files:
         size = file.stat().st_size
         if sizes[size] > 1:
-            alike.setdefault((size, _outer_blocks(file, size)), []).append(file)
-    for group in alike.values():
-        first_with: dict[bytes, Path] = {}
-        for file in group if len(group) > 1 else ():
             with file.open("rb") as opened:
-                content = file_digest(opened, "sha256").digest()
-            first = first_with.setdefault(content, file)
-            if first is not file:
+                start = sha256(opened.read(_BLOCK)).digest()
+            earlier = alike.setdefault((size, start), [])
+            first = next((one for one in earlier if cmp(one, file, shallow=False)), None)
+            if first is not None:
                 yield first, file
-
-
-def _outer_blocks(file: Path, size: int) -> bytes:
-    with file.open("rb") as opened:
-        first = opened.read(_BLOCK)
-        opened.seek(max(0, size - _BLOCK))
-        return sha256(first + opened.read(_BLOCK)).digest()
+            else:
+                earlier.append(file)
 
 
 def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
@@ -232,7 +207,7 @@ def _spooled(scratch: Path, start: bytes) -> Path:
 def _ending(file: Path) -> str:
     """Return what the format is told from: the last ending but that of packing."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
-    if suffixes and suffixes[-1] in PACKED:
+    if suffixes and suffixes[-1] == csv_files.PACKED:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
@@ -242,7 +217,7 @@ def reader_of(files: list[Path]) -> str:
     readers = set()
     for file in files:
         if _ending(file) not in _READERS:
-            endings = f"{', '.join(_READERS)} (and {', '.join(PACKED)})"
+            endings = f"{', '.join(_READERS)} (and {csv_files.PACKED})"
             raise InputError(f"{file} has no known format; the endings are {endings}")
         readers.add(_READERS[_ending(file)])
     if len(readers) > 1:
@@ -283,19 +258,6 @@ def durations(schema: bytes) -> set[str]:
     return found
 
 
-def _top_level(connection: duckdb.DuckDBPyConnection, file: str) -> list[str]:
-    """Return the columns of a Parquet file; its schema lists a node before its children, the root first."""
-    schema: list[tuple[Any, ...]] = connection.execute(
-        f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({file})"
-    ).fetchall()
-    names, inside = [], 0
-    for name, children in schema[1:]:
-        if inside == 0:
-            names.append(str(name))
-        inside = max(0, inside - 1) + children
-    return names
-
-
 class Table:
     """Several files as one table; `open_table` makes it.
 
@@ -317,7 +279,7 @@ class Table:
     ) -> None:
         self._connection, self._progress, self._again = connection, progress, again
         self.names, self.files, self.reader, self.scratch = found
-        self.csv_files: list[CsvFile] = []
+        self.csv_files: list[csv_files.CsvFile] = []
         # the number of rows in the files, if it is known
         self.counted: int | None = None
         # holds every column, but of JSON the wanted ones alone, and stands after FROM; for Parquet it is no
@@ -347,7 +309,7 @@ class Table:
             connection.register("source", arrays | halves)
             self.columns, self.types = list(arrays), self.types_of("source")
         elif self.reader == "read_csv":
-            self.csv_files = [survey(file, wanted, delimiter) for file in self.files]
+            self.csv_files = [csv_files.survey(file, wanted, delimiter) for file in self.files]
             self._open_csv(wanted, number, whole, [] if source is None else [source], named)
         elif self.reader == "read_json":
             self._open_json(wanted)
@@ -363,7 +325,7 @@ class Table:
         names: list[list[str]] = []
         with without_collector():
             for file in self.files:
-                with opened_json(file) as found:
+                with csv_files.opened_json(file) as found:
                     for batch in found:
                         columns: dict[str, list[Any]] = {
                             places[one]: found.column(one, batch) for one in others
@@ -388,8 +350,14 @@ class Table:
         texts = [file_text(file, self.scratch) for file in self.files]
         names = []
         for file, text in zip(self.files, texts, strict=True):
-            names.append(_top_level(self._connection, text))
-            refuse_twins(names[-1], file)
+            schema = f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({text})"
+            own, inside = list[str](), 0
+            # which lists a node before its children, the root first
+            for name, children in self._connection.execute(schema).fetchall()[1:]:
+                own += [] if inside else [name]
+                inside = max(0, inside - 1) + children
+            refuse_twins(own, file)
+            names.append(own)
         require_in_all(self.files, names, wanted)
         self.columns = list(dict.fromkeys(chain.from_iterable(names)))
         present = [name for name in wanted if name in self.columns] or self.columns[:1]
@@ -405,7 +373,7 @@ class Table:
             # where one file has float32 and another whole numbers, DuckDB would make float32 of both
             doubles = ", ".join(f"CAST({quote_name(name)} AS DOUBLE) AS {quote_name(name)}" for name in mixed)
             every = f"* REPLACE ({doubles})" if mixed else "*"
-            selects = (f"(SELECT {every}{own} FROM {one})" for one, own in zip(each, named, strict=True))
+            selects = (f"(SELECT {every}{more} FROM {one})" for one, more in zip(each, named, strict=True))
             self.everything = f"({' UNION ALL BY NAME '.join(selects)})"
         refuse_added(self.columns, added)
         shown_of = self.everything if mixed else rows
@@ -430,10 +398,10 @@ class Table:
         for column in wanted:
             require_column(column, columns)
         shown = columns if whole else [name for name in columns if name in wanted] or columns[:1]
-        quoted = quoted_names(shown)
-        query = partial(csv_queries, self._connection, files, quoted, self.scratch, named)
-        known = kinds_of(files)
-        typed: dict[str, Kind] = dict.fromkeys(columns, "VARCHAR")
+        quoted = csv_files.quoted_names(shown)
+        query = partial(csv_files.csv_queries, self._connection, files, quoted, self.scratch, named)
+        known = csv_files.kinds_of(files)
+        typed: dict[str, csv_files.Kind] = dict.fromkeys(columns, "VARCHAR")
         if not whole and number is not None and known is not None and known[number] != "VARCHAR":
             typed[number] = "DOUBLE"
         texts, self.counted = query(typed)
@@ -443,13 +411,13 @@ class Table:
         if not whole:
             self.everything = f"({texts})"
             return
-        kinds = known or kinds_in(self._connection, texts, quoted, wanted)
+        kinds = known or csv_files.kinds_in(self._connection, texts, quoted, wanted)
         score = wanted[0]
-        numbers: Kind = "VARCHAR" if kinds[score] == "VARCHAR" else "DOUBLE"
+        numbers: csv_files.Kind = "VARCHAR" if kinds[score] == "VARCHAR" else "DOUBLE"
         kinds = {**kinds, **dict.fromkeys(wanted, "VARCHAR"), score: numbers}
         casts = {name: f"CAST({text} AS {kinds[name]}) AS {text}" for name, text in quoted.items()}
         if numbers == "VARCHAR":
-            casts[score] = f"{checked_score(quoted[score])} AS {quoted[score]}"
+            casts[score] = f"{csv_files.checked_score(quoted[score])} AS {quoted[score]}"
         listed = ", ".join([*casts.values(), *map(quote_name, added)])
 
         def everything(shared: bool) -> str:
@@ -534,7 +502,7 @@ class Table:
             if not rows:
                 raise no_rows(self.names)
             if bad or (count and on_missing == "stop"):
-                refuse_scores(self.csv_files, score)
+                csv_files.refuse_scores(self.csv_files, score)
                 numbered = (
                     f"SELECT row_number() OVER () AS row, {text} AS text, {wrong} AS bad, {missing} AS gone"
                 )
@@ -613,7 +581,7 @@ class Table:
             if isinstance(instead, InputError):
                 if self._shared and not isinstance(error, duckdb.IOException):
                     raise MisfitError from error
-                refuse_rows(self.csv_files)
+                csv_files.refuse_rows(self.csv_files)
             raise instead from error
 
 

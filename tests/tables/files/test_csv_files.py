@@ -3,12 +3,11 @@
 import gzip
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from pac_wrap.errors import InputError
 from pac_wrap.tables.files import csv_files
-from pac_wrap.tables.files.csv_files import columns_of, survey
+from pac_wrap.tables.files.csv_files import survey
 from pac_wrap.tables.files.text_format import check_delimiter
 from pac_wrap.tables.table import open_table
 from support.generated_csv import generate
@@ -105,19 +104,6 @@ def test_a_delimiter_that_is_given_is_taken(tmp_path: Path) -> None:
     assert survey(path, ["s"], ":").header.names == ("s", "a;s")
     for wrong in ("", "ab", '"', "\n", "a", "1", ".", "é"):
         assert "the delimiter must be one character" in refusal(check_delimiter, wrong)
-
-
-def test_zstd_is_unpacked_by_duckdb(tmp_path: Path) -> None:
-    path = tmp_path / "[a].csv.zst"
-    with duckdb.connect() as connection:
-        rows = "SELECT * FROM (VALUES ('s;y'), ('1.5;\"a;b\"'), (''), ('#2;it''s')) t(line)"
-        connection.execute(
-            f"COPY ({rows}) TO '{path}' (FORMAT csv, HEADER false, QUOTE '', DELIM '\x01', COMPRESSION zstd)"
-        )
-    found = survey(path, ["s", "y"], None)
-    assert list(columns_of(found, ["y", "s"])) == [[("a;b", "it's"), ("1.5", "#2")]]
-    with open_table([str(path)], ["s"]) as table:
-        assert "got '#2' in row 2" in refusal(lambda: scores_of(table, "s"))
 
 
 def test_another_number_of_rows_is_an_error(tmp_path: Path) -> None:

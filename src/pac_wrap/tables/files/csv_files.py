@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import OnMissing
-from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.compiled import stops
 from pac_wrap.ranks.kernels import compiled_functions, together, usable_cores
 from pac_wrap.tables.columns import refuse_scores_of, require_in_all
-from pac_wrap.tables.files.connection import MISFIT, Growing, connected, file_text, first_line
+from pac_wrap.tables.files.connection import MISFIT, Growing, file_text, first_line
 from pac_wrap.tables.files.text_format import (
     CHUNK,
     LONGEST,
@@ -54,7 +53,7 @@ _WIDE: Final = 1000
 _ODD: Final = (
     "is not UTF-8, or holds a NUL byte; convert the file first, for example with iconv -f cp1252 -t utf-8"
 )
-PACKED: Final = {".gz": "gzip", ".zst": "zstd"}
+PACKED: Final = ".gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,8 @@ class CsvFile:
 
     @property
     def packing(self) -> str:
-        """How the file is packed: gzip, zstd or none."""
-        return PACKED.get(self.path.suffix.lower(), "none")
+        """How the file is packed: gzip or none."""
+        return "gzip" if self.path.suffix.lower() == PACKED else "none"
 
 
 def survey(file: Path, wanted: Sequence[str], delimiter: str | None) -> CsvFile:
@@ -166,38 +165,16 @@ def opened_json(file: Path) -> Iterator[JsonRows]:
 @contextmanager
 def opened(file: Path) -> Iterator[ByteReader]:
     """Yield the bytes of a file, which may be packed."""
-    packing = PACKED.get(file.suffix.lower())
+    packed = file.suffix.lower() == PACKED
     try:
-        if packing == "zstd":
-            with scratch_folder() as own, connected([file], own) as connection:
-                yield _Lines(connection, file_text(file, own))
-        else:
-            with file.open("rb") as plain:
-                if packing and not plain.peek(2).startswith(b"\x1f"):
-                    raise InputError(f"{file} is not packed, though its name says so; rename it, without .gz")
-                yield GzipFile(fileobj=plain) if packing else plain
-    except (OSError, EOFError, zlib.error, duckdb.Error) as error:
+        with file.open("rb") as plain:
+            if packed and not plain.peek(2).startswith(b"\x1f"):
+                raise InputError(f"{file} is not packed, though its name says so; rename it, without .gz")
+            yield GzipFile(fileobj=plain) if packed else plain
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"cannot read {file}: {first_line(error)}; unpack it first, or check that it is whole"
         ) from error
-
-
-class _Lines:
-    """The lines of a file packed by zstd, which Python cannot unpack and DuckDB can."""
-
-    def __init__(self, connection: Any, file: str) -> None:
-        # every line is one cell of one column: no line holds the delimiter
-        self._rows = connection.execute(
-            f"SELECT line FROM read_csv({file}, auto_detect = false, header = false,"
-            " columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', comment = '',"
-            " nullstr = '',"
-            f" new_line = '\\n', compression = 'zstd', max_line_size = {LONGEST})"
-        )
-
-    def read1(self, size: int, /) -> bytes:
-        """Return some lines."""
-        found = self._rows.fetchmany(4096)
-        return "".join([f"{line or ''}\n" for (line,) in found]).encode()
 
 
 class CountedRows(NamedTuple):

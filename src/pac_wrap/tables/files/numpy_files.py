@@ -54,7 +54,12 @@ def read_numpy(file: Path) -> dict[str, NDArray[Any]]:
             reason = error if str(error) else type(error).__name__
             raise InputError(f"{file} is not a whole NumPy file: {reason}") from error
     refuse_twins(list(columns), file)
-    return {name: _native(column, name, file) for name, column in columns.items()}
+    for name, column in columns.items():
+        kind = column.dtype
+        if kind.kind not in "biufU" or (kind.kind == "f" and kind.itemsize > 8):
+            raise InputError(f"column {name!r} of {file} must hold numbers or texts, but its type is {kind}")
+    # in this machine's order of bytes
+    return {name: one.astype(one.dtype.newbyteorder("="), copy=False) for name, one in columns.items()}
 
 
 def _columns(array: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -134,11 +139,3 @@ def _described(header: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
     if kind.hasobject:
         raise ValueError("it holds Python objects, which are never loaded")
     return kind, shape, columnwise
-
-
-def _native(column: NDArray[Any], name: str, file: Path) -> NDArray[Any]:
-    """Return a column in this machine's order of bytes; what is neither numbers nor texts is refused."""
-    kind = column.dtype
-    if kind.kind not in "biufU" or (kind.kind == "f" and kind.itemsize > 8):
-        raise InputError(f"column {name!r} of {file} must hold numbers or texts, but its type is {kind}")
-    return column.astype(kind.newbyteorder("="), copy=False)
