@@ -131,20 +131,18 @@ class Source:
             f"  SELECT score, normal, anomalous,\n    {below.format('normal')},\n"
             f"    {below.format('anomalous')}\n  FROM counted\n)"
         )
-        columns = ("score", "normal", "anomalous", "normal_below", "anomalous_below")
+        names = ("score", "normal", "anomalous", "normal_below", "anomalous_below")
         # what is printed with too few digits is told by this sum: 0.30000000000000004
-        digits = f"{self._number(0.1)} + {self._number(0.2)}"
+        columns = [*((one, one) for one in names), ("digits", f"{self._number(0.1)} + {self._number(0.2)}")]
         listed, conditions = list(wanted), []
-        for label, names in {0: ("normal",), 1: ("anomalous",), BOTH: ("normal", "anomalous")}.items():
+        for label, sides in {0: names[1:2], 1: names[2:3], BOTH: names[1:3]}.items():
             if k := sorted(rank.k for rank in listed if rank.label == label):
-                least = " + ".join(f"{name}_below" for name in names)
-                found = f"{_next(k, least)} <= {least} + {' + '.join(names)}"
+                least = " + ".join(f"{name}_below" for name in sides)
+                found = f"{_next(k, least)} <= {least} + {' + '.join(sides)}"
                 conditions.append(f"({least} < {k[-1]} AND {found})")
         condition = "\n  OR ".join(conditions)
         rest = f"FROM summed\nWHERE {condition}\nORDER BY score"
-        return Statement(
-            "scores at ranks", steps, [*((one, one) for one in columns), ("digits", digits)], rest
-        )
+        return Statement("scores at ranks", steps, columns, rest)
 
     def counts(self, marks: Sequence[str], scores: Sequence[float], *, hashed: bool) -> Statement:
         """Return the statement that counts both classes, in all, below some scores and up to them."""
