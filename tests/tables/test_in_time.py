@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap.tables.in_order import RowsInTime, rows_in_time
-from pac_wrap.tables.table import open_table
+from pac_wrap.tables.table import RowsInTime, open_table, rows_in_time
 from support.shell import parquet, write
 from support.strategies import refusal
 

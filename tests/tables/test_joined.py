@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap.tables.in_order import joined
+from pac_wrap.tables.table import joined
 from support.shell import parquet, refused, succeeded, write
 from support.strategies import refusal
 

@@ -386,7 +386,7 @@ def compare(
     """
     from pac_wrap.method.comparison import compare_scores
     from pac_wrap.report.results import account_of_comparison
-    from pac_wrap.tables.in_order import joined
+    from pac_wrap.tables.table import joined
 
     guarantee = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     if key is not None and len(tables) == 1:

@@ -573,7 +573,7 @@ def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Several, Se
     import numpy as np
 
     from pac_wrap.series.points import several_series
-    from pac_wrap.tables.in_order import rows_in_time
+    from pac_wrap.tables.table import rows_in_time
 
     score, label = reading.columns[:2]
     with reading.opened("reading", more=steps.columns, in_order=True) as table:

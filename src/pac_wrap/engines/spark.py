@@ -54,9 +54,9 @@ from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, refuse_as_third, 
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 from pac_wrap.tables.sql import (
     ENDS,
-    Compared,
     answers_sql,
     between,
+    compared_column,
     prediction_set_sql,
     quote_name,
     quote_number,
@@ -170,7 +170,7 @@ class Spark(Engine):
         ends = zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
         known = pa.array(values.values(), type=pa.type_for_alias(kind.arrow))
         rules = known, {name: column[[*values]] for name, column in ends}
-        verdict, labels = answers_sql(Compared.column(score, "spark"), "spark")
+        verdict, labels = answers_sql(compared_column(score, "spark"), "spark")
         return _joined(df.alias("given"), group_sql(df, group), *rules).selectExpr(
             "given.*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
         )

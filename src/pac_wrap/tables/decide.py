@@ -26,6 +26,7 @@ from pac_wrap.tables.sql import (
     ENDS,
     Compared,
     answers_sql,
+    compared_number,
     prediction_set_sql,
     quote_name,
     quote_number,
@@ -96,7 +97,7 @@ def count_table(
     """Return how many rows are declared anomalies and normal, in the pass that looks for wrong scores."""
     table.require_numbers(score)
     refuse_undecidable(table, certificate, score)
-    verdict = verdict_sql(certificate.rule, Compared.number(table.score_sql(score)))
+    verdict = verdict_sql(certificate.rule, compared_number(table.score_sql(score)))
     tests = [f"{verdict} = {one}" for one in (Verdict.ANOMALY, Verdict.NORMAL)]
     rows, missing, alarms, clears = table.check_scores(score, on_missing, tests)
     return Counted(alarms, clears, rows, missing)
@@ -181,7 +182,7 @@ def decide_groups_table(
     table.rows(f"CREATE TABLE ruled AS SELECT {OWN}, rules.* FROM numbered JOIN rules USING ({PLACE})")
     joined = f"LEFT JOIN ruled ON {value} IS NOT DISTINCT FROM ruled.{OWN}"
     copy_with(table, score, answers_sql, target, options, rows, joined)
-    verdict, _ = answers_sql(Compared.number(score_sql(score, types[score])))
+    verdict, _ = answers_sql(compared_number(score_sql(score, types[score])))
     tests = ", ".join(f"count(*) FILTER (({verdict}) = {one})" for one in (Verdict.ANOMALY, Verdict.NORMAL))
     ((alarms, clears),) = table.rows(f"SELECT {tests} FROM {table.everything} {joined}")
     counts = np.array([row[2] for row in found.rows])
@@ -201,7 +202,7 @@ def copy_with(
     # here the score alone is written otherwise, and finding the types of all columns takes long
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.types_of(table.everything)
-    columns, compared = _written(types, score, options), Compared.number(score_sql(score, types[score]))
+    columns, compared = _written(types, score, options), compared_number(score_sql(score, types[score]))
     source = table.everything
     if joined:  # after which rows would come in any order
         source = f"(SELECT *, row_number() OVER () AS {_ROW} FROM {source})"

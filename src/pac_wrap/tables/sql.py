@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import groupby
 from math import inf
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -134,29 +134,21 @@ def nan_sql(score: str, dialect: Dialect) -> str:
     }[dialect]
 
 
-class Compared(NamedTuple):
-    """What is compared with thresholds: the condition that it is missing, the double itself, and its type."""
+# what is compared with thresholds: the condition that it is missing, and the double itself
+Compared = tuple[str, str]
 
-    missing: str
-    score: str
-    double: str = "DOUBLE"
 
-    @classmethod
-    def column(cls, name: str, dialect: Dialect, table: str = "") -> "Compared":
-        """Return a column of numbers in any database of a dialect."""
-        check_dialect(dialect)
-        column, double = table + quote_name(name, dialect), DOUBLE[dialect]
-        score = f"CAST({column} AS {double})"
-        return cls(f"{column} IS NULL OR {nan_sql(score, dialect)}", score, double)
+def compared_column(name: str, dialect: Dialect, table: str = "") -> Compared:
+    """Return a column of numbers in any database of a dialect."""
+    check_dialect(dialect)
+    column = table + quote_name(name, dialect)
+    score = f"CAST({column} AS {DOUBLE[dialect]})"
+    return f"{column} IS NULL OR {nan_sql(score, dialect)}", score
 
-    @classmethod
-    def number(cls, score: str) -> "Compared":
-        """Return a double in a connection of ours: it trusts no statistics, so `isnan` is right, and fast."""
-        return cls(f"{score} IS NULL OR isnan({score})", score)
 
-    def with_number(self, sign: str, value: float) -> str:
-        """Return the comparison with a number."""
-        return f"{self.score} {sign} {quote_number(value, self.double)}"
+def compared_number(score: str) -> Compared:
+    """Return a double in a connection of ours: it trusts no statistics, so `isnan` is right, and fast."""
+    return f"{score} IS NULL OR isnan({score})", score
 
 
 def _verdict(missing: str, cases: Iterable[tuple[str, int]], otherwise: int = -1, margin: str = "") -> str:
@@ -187,26 +179,29 @@ def verdict_sql(rule: Rule, column: str | Compared, dialect: Dialect = "duckdb",
       ELSE -1
     END
     """
-    compared = Compared.column(column, dialect) if isinstance(column, str) else column
-    low, high = rule.normal_below, rule.anomaly_from
-    normal = [] if rule.single else [(compared.with_number("<", low), 0)]
-    alarm = [] if high == inf else [(compared.with_number(">=", high), 1)]
-    return _verdict(compared.missing, [*normal, *alarm], 0 if rule.single else -1, margin)
+    missing, score = compared_column(column, dialect) if isinstance(column, str) else column
+    low, high = (quote_number(end, DOUBLE[dialect]) for end in (rule.normal_below, rule.anomaly_from))
+    normal = [] if rule.single else [(f"{score} < {low}", 0)]
+    alarm = [] if rule.anomaly_from == inf else [(f"{score} >= {high}", 1)]
+    return _verdict(missing, [*normal, *alarm], 0 if rule.single else -1, margin)
 
 
 def prediction_set_sql(exclusions: Thresholds, column: str | Compared, dialect: Dialect = "duckdb") -> str:
     """Return the expression that gives the labels still possible, as a text: {0}, {1}, {0,1} or {}."""
-    compared = Compared.column(column, dialect) if isinstance(column, str) else column
+    missing, score = compared_column(column, dialect) if isinstance(column, str) else column
     alarm, clear = exclusions.alarm_from, exclusions.clear_below
-    normal = "1 = 1" if alarm is None or alarm == inf else compared.with_number("<", alarm)
-    anomalous = "1 = 1" if clear is None else compared.with_number(">=", clear)
-    return _prediction_set(compared.missing, normal, anomalous)
+    normal = anomalous = "1 = 1"
+    if alarm is not None and alarm < inf:
+        normal = f"{score} < {quote_number(alarm, DOUBLE[dialect])}"
+    if clear is not None:
+        anomalous = f"{score} >= {quote_number(clear, DOUBLE[dialect])}"
+    return _prediction_set(missing, normal, anomalous)
 
 
 def answers_sql(compared: Compared, dialect: Dialect = "duckdb") -> tuple[str, str]:
     """Return the verdict and the prediction set of a row that has the `ENDS` of its group, or NULLs."""
     low, high, alarm, clear = (quote_name(end, dialect) for end in ENDS)
-    missing, score, never = compared.missing, compared.score, quote_number(inf)
+    (missing, score), never = compared, quote_number(inf)
     cases = (f"{low} = {never} OR {score} < {low}", 0), (f"{high} < {never} AND {score} >= {high}", 1)
     normal = f"({alarm} IS NULL OR isnan({alarm}) OR {alarm} = {never} OR {score} < {alarm})"
     anomalous = f"({clear} IS NULL OR isnan({clear}) OR {score} >= {clear})"
@@ -258,16 +253,14 @@ def join_sql(
         rows += [f"({key}, {ends})" for key in names]
     for start in range(0, len(rows), _TOGETHER):
         yield f"INSERT INTO {name} VALUES\n  " + ",\n  ".join(rows[start : start + _TOGETHER]) + ";"
-    column, compared = (
-        f"scores.{quote_name(group, dialect)}",
-        Compared.column(score, dialect, "scores."),
-    )
+    column = f"scores.{quote_name(group, dialect)}"
+    missing, number = compared_column(score, dialect, "scores.")
     key = f"CASE WHEN {column} IS NULL THEN 'n' ELSE 'v' || CAST({column} AS {text}) END"
     cases = (
-        (f"rules.all_normal OR {compared.score} < rules.normal_below", 0),
-        (f"NOT rules.never AND {compared.score} >= rules.anomaly_from", 1),
+        (f"rules.all_normal OR {number} < rules.normal_below", 0),
+        (f"NOT rules.never AND {number} >= rules.anomaly_from", 1),
     )
-    verdict = _verdict(f"rules.never IS NULL OR {compared.missing}", cases, margin="  ")
+    verdict = _verdict(f"rules.never IS NULL OR {missing}", cases, margin="  ")
     yield (
         f"SELECT scores.*,\n  {verdict} AS verdict\n"
         f"FROM scores LEFT JOIN {name} AS rules\n  ON rules.group_key = {key};"

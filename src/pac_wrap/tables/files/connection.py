@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from glob import has_magic
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import duckdb
 import numpy as np
@@ -252,13 +252,6 @@ class _Array(ctypes.Structure):
     )
 
 
-class Streamable(Protocol):
-    """What Arrow can read as a stream, such as a DuckDB relation."""
-
-    def __arrow_c_stream__(self) -> Any:
-        """Return a capsule that holds the stream."""
-
-
 # a column of DOUBLE and one of UTINYINT
 PAIR: Final = b"gC"
 # one more column of DOUBLE
@@ -266,12 +259,15 @@ DOUBLE: Final = b"g"
 TRIPLE: Final = PAIR + DOUBLE
 
 
-def batches(relation: Streamable, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
-    """Yield columns of these formats, none with NULL; what is yielded is valid until the next one."""
+def batches(relation: Any, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
+    """Yield columns of these formats, none with NULL, of what Arrow reads as a stream, such as a relation.
+
+    What is yielded is valid until the next one.
+    """
     capsule = relation.__arrow_c_stream__()
     stream = _Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
+    wanted = [formats[place : place + 1] for place in range(len(formats))]
     try:
-        wanted = [formats[place : place + 1] for place in range(len(formats))]
         _check_schema(stream, wanted)
         while True:
             array = _Array()
@@ -279,7 +275,15 @@ def batches(relation: Streamable, formats: bytes = PAIR) -> Generator[tuple[NDAr
             if not array.release:
                 return
             try:
-                yield _columns(array, wanted)
+                if array.n_children != len(wanted):
+                    raise RuntimeError(
+                        f"an Arrow batch has {array.n_children} columns, and {len(wanted)} are read"
+                    )
+                _refuse_nulls(array, array.offset, array.length)
+                yield tuple(
+                    _values(_Array.from_address(column), _TYPES[one], array.offset, array.length)
+                    for column, one in zip(array.children[: len(wanted)], wanted, strict=True)
+                )
             finally:
                 array.release(ctypes.byref(array))
     finally:
@@ -327,18 +331,6 @@ def _check_schema(stream: _Stream, wanted: list[bytes]) -> None:
             raise RuntimeError(f"the Arrow stream has the formats {said}, and {read} are read")
     finally:
         schema.release(ctypes.byref(schema))
-
-
-def _columns(array: _Array, wanted: list[bytes]) -> tuple[NDArray[Any], ...]:
-    """Return the columns of a batch."""
-    if array.n_children != len(wanted):
-        raise RuntimeError(f"an Arrow batch has {array.n_children} columns, and {len(wanted)} are read")
-    _refuse_nulls(array, array.offset, array.length)
-    children = (_Array.from_address(array.children[place]) for place in range(len(wanted)))
-    return tuple(
-        _values(child, _TYPES[one], array.offset, array.length)
-        for child, one in zip(children, wanted, strict=True)
-    )
 
 
 def _values(column: _Array, kind: Any, skipped: int, length: int) -> NDArray[Any]:

@@ -150,9 +150,7 @@ class CsvRows:
 
     def __iter__(self) -> Iterator[Any]:
         """Yield all rows up to the first that is none, then raise what is wrong with that."""
-        if self._rest:
-            yield from self._batch(self._rest, last=False)
-        for piece in self._pieces:
+        for piece in chain([""] if self._rest else (), self._pieces):
             yield from self._batch(self._rest + piece, last=False)
             if len(self._rest) > LONGEST:
                 raise too_long()
@@ -393,9 +391,11 @@ class JsonRows:
         array = text.startswith("[")
         place, between, found = int(array), _SPACE, list[str]()
         while True:
-            gap = between.match(text, place)
-            end = -1 if gap is None else _end_of_object(text, gap.end())
-            if gap is not None and end > 0:
+            gap, end = between.match(text, place), 0
+            with suppress(ValueError, RecursionError):
+                if gap is not None and text.startswith("{", gap.end()):
+                    end = _DECODER.raw_decode(text, gap.end())[1]
+            if gap is not None and end:
                 found.append(text[gap.end() : end].replace("\n", " ").replace("\r", " "))
                 place, between = end, _COMMA if array else _SPACE
                 if len(found) == _TOGETHER:
@@ -446,14 +446,6 @@ def _texts(reader: ByteReader, start: bytes) -> Iterator[str]:
         chunk = reader.read1(CHUNK)
     if rest := waiting + decoder.decode(b"", True):
         yield rest
-
-
-def _end_of_object(text: str, place: int) -> int:
-    """Return where the object at a place ends, -1 if there is none, or no whole one."""
-    try:
-        return _DECODER.raw_decode(text, place)[1] if text.startswith("{", place) else -1
-    except (ValueError, RecursionError):
-        return -1
 
 
 def _flat_objects(texts: list[str]) -> list[dict[str, Any]] | None:
