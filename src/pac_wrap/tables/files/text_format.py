@@ -342,7 +342,7 @@ class JsonRows:
             rows = _flat_objects(texts)
             error = None
             if rows is None:
-                found = [_object(text, self._on_lines) for text in texts]
+                found: list[Any] = [_object(text, self._on_lines) for text in texts]
                 rows, error = up_to_first(
                     found, lambda one: one if isinstance(one, str) else None, None, self.read, self.where
                 )
