@@ -400,7 +400,7 @@ class Remote(Known):
                 before[1] + whole_cell(row["anomalous_below"]),
             )
             found.append(ScoreAtRank(unsigned_zero(score_cell(row["score"])), below, equal))
-        # scores and counts rise, no class is larger than it is, and every row holds some rank
+        # scores and counts rise, no class is larger than it is, and every row holds a rank
         rising = all(
             one.score < other.score and all(map(le, _ends(one), other.below))
             for one, other in pairwise([*([] if low is None else [low]), *found])
@@ -409,7 +409,8 @@ class Remote(Known):
         by_rank = {
             rank: at for rank in ranks for at in found if rank.of(at.below) < rank.k <= rank.of(_ends(at))
         }
-        if not rising or not inside or len(by_rank) < len(ranks) or len(set(by_rank.values())) < len(found):
+        every = by_rank.keys() >= set(ranks) and len(set(by_rank.values())) == len(found)
+        if not rising or not inside or not every:
             raise InputError(CHANGED)
         return by_rank
 
