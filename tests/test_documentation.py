@@ -60,6 +60,19 @@ def documented(section: str) -> set[str]:
     return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
 
 
+def explained(found: Any, relatives: Any) -> set[str]:
+    """Return the parameters that a docstring explains, or has explained by a relative that it names."""
+    text = inspect.getdoc(found) or ""
+    own = documented(sections(text).get("Parameters", ""))
+    assert own <= parameters(found)
+    named = re.search(r"parameters\s+are\s+those\s+of\s+`(\w+)`", text)
+    return (
+        own
+        if named is None
+        else own | (explained(getattr(relatives, named[1]), relatives) & parameters(found))
+    )
+
+
 def parameters(found: Any) -> set[str]:
     """Return the names of what a function or class takes."""
     given = inspect.signature(found).parameters.values()
@@ -106,9 +119,11 @@ METHODS = [
 
 @pytest.mark.parametrize(("name", "method"), METHODS, ids=[name for name, _ in METHODS])
 def test_a_public_method_says_what_it_takes(name: str, method: Any) -> None:
-    written = sections(inspect.getdoc(method) or "")
-    assert documented(written.get("Parameters", "")) == parameters(method)
-    assert written.get("Returns") or inspect.signature(method).return_annotation is None
+    text = inspect.getdoc(method) or ""
+    assert explained(method, getattr(pac_wrap, name.partition(".")[0])) == parameters(method)
+    # the first line of what returns something says what that is, if no section does
+    returns = text.startswith("Return ") or sections(text).get("Returns")
+    assert returns or inspect.signature(method).return_annotation is None
 
 
 @pytest.mark.parametrize("name", CALLED)

@@ -68,8 +68,3 @@ def test_a_wrong_argument_is_refused_in_one_short_sentence(name: str) -> None:
         call()
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400
-
-
-def test_no_times_at_all_are_regular() -> None:
-    timeseries.check_times(np.array([], dtype=str))
-    timeseries.check_times([])

@@ -26,10 +26,6 @@ def decided_share_scorer(estimator: Any, X: Any, y: ArrayLike | None = None) -> 
     X, y : array-like
         The rows; labels are ignored.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from pac_wrap import PACWrap
@@ -53,10 +49,6 @@ def certified_ceiling_scorer(estimator: Any, X: Any = None, y: ArrayLike | None 
         Fitted; or a pipeline or search that ends in one.
     X, y : ignored
         They are there so that it can be a `scoring=`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -82,10 +74,6 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
         Fitted.
     X, y : array-like
         The rows and their labels, of both classes; for a detector 0 (normal) and 1 (anomalous).
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -11,13 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores, as_scores, check_count, check_rate
+from pac_wrap.base.arguments import Scores, as_scores, check_count, check_positive, check_rate
 from pac_wrap.errors import InputError
 from pac_wrap.method.metrics import ExactViolation, ViolationRate, errors_within
 from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
 from pac_wrap.tails.bounds import cdf, error_budget, hypergeometric_cdf
 
-__all__ = ["ExactViolation", "ViolationRate", "exact_violation", "violation_rate"]
+__all__ = ["ExactViolation", "ViolationRate", "exact_violation", "independent_violation", "violation_rate"]
 
 BudgetRule = Callable[[int, float, float], int | None]
 Integers = NDArray[np.intp]
@@ -55,10 +55,6 @@ def exact_violation(
         How many errors a method allows among n points, given n, ceiling and delta.
     replacement : bool
         Whether calibration points are drawn with replacement.
-
-    Returns
-    -------
-    ExactViolation
 
     Raises
     ------
@@ -103,10 +99,6 @@ def violation_rate(
     confidence : float
         Of the intervals around the simulated rates.
 
-    Returns
-    -------
-    ViolationRate
-
     Examples
     --------
     >>> random = np.random.default_rng(0)
@@ -136,6 +128,48 @@ def violation_rate(
         separated = -missed.thresholds[missed.which] > flagged.thresholds[flagged.which]
     rates = [None if one is None else one.errors / one.scored.future.size for one in (flagged, missed)]
     return ViolationRate.counted(asked, rates, ambiguity, separated, confidence)
+
+
+def independent_violation(
+    sizes: tuple[int, int], test_sizes: tuple[int, int], guarantee: Guarantee
+) -> ExactViolation:
+    """Return how often a rate on a test part exceeds its ceiling if all points are independent: eq. (20).
+
+    It may be above delta, because a test part varies too. Compare `series.Points.violation` with it;
+    random divisions give just this, whatever the series.
+
+    Parameters
+    ----------
+    sizes, test_sizes : tuple of int
+        The numbers of normal and of anomalous points that calibrate, and of those that test.
+    guarantee : Guarantee
+        What the calibration asks for.
+
+    Examples
+    --------
+    >>> found = independent_violation((1000, 100), (4000, 400), Guarantee(0.1, 0.1, 0.1, 0.1))
+    >>> round(found.fpr, 3), round(found.fnr, 3)
+    (0.114, 0.07)
+    """
+    guarantee = as_guarantee(guarantee)
+    for name, pair in (("sizes", sizes), ("test_sizes", test_sizes)):
+        _check_pair(name, pair)
+        for count in pair:
+            check_count(name, count)
+
+    def probability(n: int, test: int, promise: Promise | None) -> float | None:
+        if promise is None:
+            return None
+        check_positive("test_sizes", test)
+        budget = promise.budget(n).errors
+        if budget is None:
+            return 0.0
+        return hypergeometric_cdf(budget, n, errors_within(promise.ceiling, test) + budget + 1, n + test)
+
+    return ExactViolation(
+        probability(sizes[0], test_sizes[0], guarantee.fpr),
+        probability(sizes[1], test_sizes[1], guarantee.fnr),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +238,7 @@ def _both_classes(
     budget: BudgetRule,
 ) -> tuple[_ClassScores | None, _ClassScores | None]:
     """Return the two classes, None for one that nothing is promised of, or refuse what cannot be."""
-    if not isinstance(sizes, tuple | list) or len(sizes) != 2:
-        raise InputError(f"sizes must be the numbers of normal and anomalous points, got {sizes!r}")
+    _check_pair("sizes", sizes)
     for name, n in zip(_NAMES, sizes, strict=True):
         check_count(f"sizes ({name})", n)
 
@@ -237,3 +270,8 @@ def _both_classes(
         return _ClassScores(drawn[place], judged[place], n, promise.ceiling, errors)
 
     return scored(0, guarantee.fpr), scored(1, guarantee.fnr)
+
+
+def _check_pair(name: str, pair: object) -> None:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InputError(f"{name} must be the numbers of normal and anomalous points, got {pair!r}")

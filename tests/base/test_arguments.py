@@ -22,7 +22,7 @@ from pac_wrap.errors import InputError, LabelWarning, PACWrapError
 from pac_wrap.method.calibrate import Request, certify
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.source import PartitionSource
-from pac_wrap.series import random_violation, window_points
+from pac_wrap.series import window_points
 from pac_wrap_paper.detectors import DevNet
 from support.strategies import refusal
 
@@ -346,7 +346,6 @@ def test_every_entrance_refuses_scores_and_labels_in_another_order() -> None:
         lambda: certify(PartitionSource(lambda task: task(0, [(tangled, label)]), 1), Request()),
         lambda: evaluate(fitted.certificate_.verdicts(tangled) + 0 * tangled, label),
         lambda: window_points(tangled, label),
-        lambda: random_violation(tangled, label, guarantee, rng, trials=2),
         lambda: compare_scores({"one": (tangled, label == 1)}, guarantee),
         lambda: PACWrap("precomputed").fit(tangled, label),
         lambda: PACWrap(lambda rows: rows["score"]).fit(X, label),

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
 from pac_wrap import OverlapWarning, PACWrap
-from pac_wrap.detectors.safety import TrainingRows
+from pac_wrap.detectors.safety import TrainingRows, check_training_rows
 
 # a detector that is trained with anomalies may find nothing odd about them
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning")
@@ -126,3 +126,11 @@ def test_a_row_counts_once_however_it_is_known() -> None:
     for trained in (rows, rows[::-1], rows.astype(object)):
         assert TrainingRows.of(trained).count_in(rows) == 4
     assert TrainingRows.of(rows[:2]).count_in(rows) == 2
+
+
+def test_rows_that_repeat_across_a_division_are_noted_and_others_warned_of() -> None:
+    known, rows, scores = TrainingRows.of(np.array([[1.0], [2.0]])), np.array([[2.0], [3.0]]), np.zeros(2)
+    (note,) = check_training_rows(known, forest(), rows, scores, "divided")
+    assert note.startswith("1 of 2 calibration rows equal a training row: no harm")
+    with pytest.warns(OverlapWarning, match="1 held-out rows are also in the training data"):
+        assert check_training_rows(known, forest(), rows, scores, "held-out") == ()

@@ -24,7 +24,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, OneClassSVM
 
 from pac_wrap import DetectorError, InputError, PACWrapError, anomaly_scores
-from pac_wrap.detectors.scores import UnfittedError, takes_labels
+from pac_wrap.detectors.scores import UnfittedError
+from pac_wrap.detectors.training import takes_labels
 from pac_wrap.ranks.memory import auc
 
 RNG = np.random.default_rng(0)

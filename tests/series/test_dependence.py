@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.series import (
-    Dependence,
-    autocorrelation,
-    dependence,
-    exceedances,
-)
-from support.strategies import Floats, scores
+from pac_wrap.series import Dependence, dependence
 
 
 def direct(values: list[float], positions: list[int]) -> tuple[list[float], list[int]]:
@@ -46,10 +39,10 @@ def test_autocorrelation_is_the_direct_sum_over_the_pairs_there_are(
 ) -> None:
     values, positions = drawn
     expected, _ = direct(values, positions)
-    np.testing.assert_allclose(autocorrelation(values, positions), expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(dependence(values, positions).autocorrelation, expected, rtol=0, atol=1e-10)
     for max_lag in (0, 3, len(expected) + 2):
-        cut = (expected + [float("nan")] * 3)[: max_lag + 1]
-        np.testing.assert_allclose(autocorrelation(values, positions, max_lag), cut, rtol=0, atol=1e-10)
+        found = dependence(values, positions, max_lag).autocorrelation
+        np.testing.assert_allclose(found, expected[: max_lag + 1], rtol=0, atol=1e-10)
 
 
 @given(sequences())
@@ -70,7 +63,6 @@ def test_the_number_of_points_follows_from_the_direct_sums(drawn: tuple[list[flo
     near = [k for k, most in zip(there, bound, strict=True) if k and abs(rho[k]) <= most + 1e-10]
     surely = [k for k, most in zip(there, bound, strict=True) if k and abs(rho[k]) <= most - 1e-10]
     assert found.lag in {*near[:1], *surely[:1]} or (not surely and found.lag == there[-1] + 1)
-    assert found.spacing(60) == 60 * found.lag
     assert found.misleading == (found.effective < n / 2)
 
 
@@ -100,8 +92,9 @@ def test_scale_origin_and_start_do_not_matter(
 ) -> None:
     values, positions = drawn
     moved = scale * np.array(values) + origin
+    found = dependence(moved, np.array(positions) + start)
     np.testing.assert_allclose(
-        autocorrelation(moved, np.array(positions) + start), autocorrelation(values, positions), atol=1e-8
+        found.autocorrelation, dependence(values, positions).autocorrelation, atol=1e-8
     )
 
 
@@ -114,7 +107,8 @@ def test_positions_on_a_coarser_grid_change_the_unit_of_the_lag_only() -> None:
 
 def test_enormous_and_tiny_numbers_stay_finite() -> None:
     for scale in (1e308, 5e-324):
-        np.testing.assert_allclose(autocorrelation(scale * np.array([1.0, 0.0, 1.0, 0.0])), [1, -1, 1, -1])
+        found = dependence(scale * np.array([1.0, 0.0, 1.0, 0.0]))
+        np.testing.assert_allclose(found.autocorrelation, [1, -1, 1, -1])
 
 
 @pytest.mark.parametrize("values", [[0], [1, 1, 1], [0.1] * 7])
@@ -135,13 +129,6 @@ def test_a_sequence_that_never_comes_to_rest_has_the_whole_length_as_lag() -> No
     assert (found.lag, found.effective) == (400, 400.0)
 
 
-@given(scores(), st.floats(-3, 3), st.floats(-3, 3))
-def test_exceedances_are_the_errors_of_each_class(values: Floats, alarm: float, clear: float) -> None:
-    rule = Thresholds(alarm, clear)
-    assert exceedances(values, rule).tolist() == [x >= alarm for x in values]
-    assert exceedances(values, rule, anomalous=True).tolist() == [x < clear for x in values]
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -150,7 +137,12 @@ def test_exceedances_are_the_errors_of_each_class(values: Floats, alarm: float, 
         (([0, np.nan],), "indicator must not contain NaN"),
         (([[0, 1]],), "indicator must be one-dimensional"),
         (([0, 1], [0]), "indicator and positions must have the same length, got 2 and 1"),
-        (([0, 1], [1, 0]), "positions must increase"),
+        (([0, 1], [1, 0]), "positions must increase, but number 1 is 0 after 1; sort"),
+        (([0, 1], [0, 0]), "positions must increase, but number 1 is 0 after 0; sort"),
+        (([0, 1], [0.0, 1.0]), "positions must be whole step numbers, got dtype float64; count steps"),
+        (([0, 1], [-1, 0]), r"positions must lie between 0 and 2\^62, got -1 to 0"),
+        (([0, 1], [[0], [1]]), r"positions must be one-dimensional, .* got shape \(2, 1\)"),
+        (([0, 1], []), "indicator and positions must have the same length, got 2 and 0"),
         (
             ([0, 1], [0, 2**30]),
             "must span at most 67,108,864 units of the grid, got 1,073,741,825; count in units",
@@ -158,9 +150,8 @@ def test_exceedances_are_the_errors_of_each_class(values: Floats, alarm: float, 
     ],
 )
 def test_bad_sequences_are_refused(arguments: tuple[Any, ...], text: str) -> None:
-    for function in (autocorrelation, dependence):
-        with pytest.raises(InputError, match=text):
-            function(*arguments)
+    with pytest.raises(InputError, match=text):
+        dependence(*arguments)
 
 
 def test_the_span_is_limited_wherever_it_begins() -> None:
@@ -172,15 +163,8 @@ def test_the_span_is_limited_wherever_it_begins() -> None:
 
 
 def test_bad_options_are_refused() -> None:
-    for function in (autocorrelation, dependence):
-        with pytest.raises(InputError, match="max_lag must be a whole number, 0 or more, got -1"):
-            function([0, 1], max_lag=-1)
-    with pytest.raises(InputError, match="every must be a whole number, 1 or more, got 0"):
-        dependence([0, 1]).spacing(0)
-    with pytest.raises(InputError, match="nothing is promised on the FNR"):
-        exceedances([0.5], Thresholds(1.0, None), anomalous=True)
-    with pytest.raises(InputError, match="anomalous must be one of True, False; got 'yes'"):
-        exceedances([0.5], Thresholds(1.0, 0.0), anomalous="yes")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="max_lag must be a whole number, 0 or more, got -1"):
+        dependence([0, 1], max_lag=-1)
 
 
 def test_half_of_the_points_is_not_yet_misleading() -> None:

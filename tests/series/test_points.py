@@ -18,13 +18,10 @@ from pac_wrap.method.provenance import Sampling
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series import (
     Points,
-    block_split,
     calibrate_points,
     dependence,
     effective_size,
-    exceedances,
     joined,
-    random_split,
     window_points,
 )
 from pac_wrap.series.splits import SeriesSplit
@@ -121,7 +118,7 @@ def test_joined_series_depend_only_within_themselves() -> None:
     assert found.autocorrelation.size == one.longest + 1
     assert np.nanmax(found.autocorrelation[1:]) < 0.03
     # one behind the other they would seem to have a period
-    errors = exceedances(np.tile(scores, 5), Thresholds(0.5, None))
+    errors = Thresholds(0.5, None).y_fp(np.tile(scores, 5))
     assert dependence(errors, max_lag=40).autocorrelation[40] > 0.9
 
 
@@ -157,10 +154,8 @@ def divided(points: Points, kind: str) -> SeriesSplit | None:
     if kind == "none":
         return None
     if kind == "random":
-        return random_split(points.labels, random, calibration=0.5)
-    return block_split(
-        points.positions, points.labels, random, calibration=0.5, block=100, gap=20, extent=points.length
-    )
+        return points.divided(random, calibration=0.5)
+    return points.divided(random, calibration=0.5, block=100, gap=20)
 
 
 @pytest.mark.parametrize("options", [{}, {"overlap": "algorithm1"}, {"overlap": "hold_fnr"}])
@@ -178,7 +173,8 @@ def test_the_certificate_is_that_of_the_calibration_part(kind: str, options: dic
     effective = []
     for label in (0, 1):
         mine = scores[labels == label]
-        errors = int(exceedances(mine, expected.thresholds, bool(label)).sum())
+        thresholds = expected.thresholds
+        errors = int(np.sum(thresholds.y_fn(mine) == 0 if label else thresholds.y_fp(mine) == 1))
         effective.append(effective_size(mine, anomalous=bool(label), errors=errors).effective)
     gap, block = (20, 100) if kind == "blocks" else (0, None)
     wrong = [

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
-from pac_wrap.series import SeriesSplit, block_split, random_split, window_points
+from pac_wrap.series import SeriesSplit, window_points
+from support.points import points_at
 from support.strategies import refusal
 
 SEED = st.integers(0, 2**32)
@@ -27,7 +28,8 @@ def test_random_parts_cover_every_point_and_take_their_share(
     drawn: list[int], share: float, seed: int
 ) -> None:
     labels = np.array([0, 1, 0, 1, *drawn])
-    division = random_split(labels, np.random.default_rng(seed), calibration=share)
+    points = points_at(range(labels.size), labels)
+    division = points.divided(np.random.default_rng(seed), calibration=share)
     assert sorted([*division.calibration, *division.test]) == list(range(labels.size))
     assert (np.diff(division.calibration) > 0).all()
     assert (np.diff(division.test) > 0).all()
@@ -35,7 +37,7 @@ def test_random_parts_cover_every_point_and_take_their_share(
         among = int((labels == kind).sum())
         assert (labels[division.calibration] == kind).sum() == expected_size(share, among)
     assert (division.kind, division.gap, division.block) == ("random", 0, None)
-    again = random_split(labels, np.random.default_rng(seed), calibration=share)
+    again = points.divided(np.random.default_rng(seed), calibration=share)
     assert again.calibration.tolist() == division.calibration.tolist()
 
 
@@ -64,7 +66,8 @@ def test_blocks_keep_the_gap_and_leave_out_nothing_else(
     plain = {int(p) // block for p in positions} - anomalous
 
     def split() -> SeriesSplit:
-        return block_split(positions, labels, np.random.default_rng(seed), calibration=share, **numbers)
+        points = points_at(positions, labels, extent=extent)
+        return points.divided(np.random.default_rng(seed), calibration=share, block=block, gap=gap)
 
     if min(len(anomalous), len(plain)) < 2:
         assert re.search("no anomaly|at least 2 blocks with an anomaly and 2 without", refusal(split))
@@ -99,18 +102,18 @@ def test_blocks_keep_the_gap_and_leave_out_nothing_else(
 def test_windows_and_blocks_fit_together() -> None:
     found = window_points(np.zeros(6000), np.arange(6000) % 900 < 30, length=15, every=60)
     random = np.random.default_rng(0)
-    division = block_split(found.positions, found.labels, random, block=300, gap=100, extent=found.length)
+    division = found.divided(random, block=300, gap=100)
     first = found.positions[division.test]
     for start in found.positions[division.calibration]:
         assert ((first - (start + 14) >= 100) | (start - (first + 14) >= 100)).all()
 
 
 def test_every_block_of_a_kind_is_drawn_equally_often() -> None:
-    labels = np.arange(100) % 20 == 0
+    points = points_at(range(100), np.arange(100) % 20 == 0)
     random = np.random.default_rng(0)
     drawn = np.zeros(10, dtype=int)
     for _ in range(2000):
-        division = block_split(np.arange(100), labels, random, block=10, gap=2)
+        division = points.divided(random, block=10, gap=2)
         drawn += np.bincount(np.unique(division.calibration // 10), minlength=10)
     # one of five each time: 400 expected, six standard deviations are 107
     assert np.abs(drawn - 400).max() < 107
@@ -119,17 +122,15 @@ def test_every_block_of_a_kind_is_drawn_equally_often() -> None:
 LABELS = np.arange(40) % 20 == 0
 
 
-def attempt(labels: Any = LABELS, random: Any = None, positions: Any = None, **options: Any) -> SeriesSplit:
-    positions = np.arange(np.size(labels)) if positions is None else positions
+def attempt(labels: Any = LABELS, random: Any = None, **options: Any) -> SeriesSplit:
     random = np.random.default_rng(0) if random is None else random
-    return block_split(positions, labels, random, **{"block": 10, "gap": 0, **options})
+    return points_at(np.arange(np.size(labels)), labels).divided(random, **{"block": 10, **options})
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"labels": [0] * 40}, "labels mark no anomaly, so none can calibrate; pass a longer series"),
-        ({"labels": []}, "labels mark no anomaly"),
         (
             {"block": 20},
             "at least 2 blocks with an anomaly and 2 without, got 2 and 0 blocks of 20 steps; choose",
@@ -141,19 +142,10 @@ def attempt(labels: Any = LABELS, random: Any = None, positions: Any = None, **o
             "a gap of 4,611,686,018,427,387,904 steps leaves the test part without points of one",
         ),
         ({"gap": 30}, "in 100 draws of blocks of 10 steps; choose a smaller gap, or larger blocks"),
-        ({"extent": 0}, "extent must be a whole number, 1 or more, got 0"),
         ({"calibration": 1.0}, "calibration must lie strictly between 0 and 1, got 1.0"),
         ({"random": 3}, r"random must be a NumPy generator, got 3; pass np.random.default_rng\(0\)"),
-        ({"positions": np.arange(39)}, "positions and labels must have the same length, got 39 and 40"),
-        (
-            {"positions": np.arange(40.0)},
-            "positions must be whole step numbers, got dtype float64; count steps",
-        ),
-        ({"positions": np.arange(40)[::-1]}, "positions must increase, but number 1 is 38 after 39; sort"),
-        ({"positions": np.arange(40) // 2}, "positions must increase, but number 1 is 0 after 0; sort"),
-        ({"positions": np.arange(40) - 1}, r"positions must lie between 0 and 2\^62, got -1 to 38"),
-        ({"positions": np.arange(40)[:, None]}, r"positions must be one-dimensional, .* got shape \(40, 1\)"),
-        ({"labels": [2] * 40}, r"labels must be 0 \(normal\) or 1 \(anomalous\), got 2"),
+        ({"block": None, "gap": 3}, "a gap is kept between blocks, got gap = 3 and no block; pass block too"),
+        ({"labels": [2] * 40}, r"step_labels must be 0 \(normal\) or 1 \(anomalous\), got 2"),
     ],
 )
 def test_impossible_block_splits_are_refused(options: dict[str, Any], text: str) -> None:
@@ -172,4 +164,4 @@ def test_impossible_block_splits_are_refused(options: dict[str, Any], text: str)
 )
 def test_impossible_random_splits_are_refused(labels: Any, options: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=text):
-        random_split(labels, **{"random": np.random.default_rng(0), **options})
+        points_at(range(len(labels)), labels).divided(**{"random": np.random.default_rng(0), **options})

@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from pac_wrap.errors import InputError
 from pac_wrap.method.metrics import ViolationRate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.series import SeriesSplit, block_split, block_violation, random_split, random_violation
+from pac_wrap.series import SeriesSplit, window_points
 from pac_wrap.tails import Rate
 from pac_wrap.tails.bounds import interval
+from support.points import points_at
 from support.strategies import Floats, calibrate_quietly, guarantee, scores
 
 TRIALS = 5
 SIZE = 48
 LABELS = np.arange(SIZE) % 12 < 3
 POSITIONS = np.arange(SIZE) * 2
-BLOCKS: dict[str, int] = {"block": 8, "gap": 3, "extent": 2}
+BLOCKS: dict[str, int] = {"block": 8, "gap": 3}
 
 
 def one_by_one(values: Floats, promise: Guarantee, splits: list[SeriesSplit]) -> ViolationRate:
@@ -64,24 +65,19 @@ def test_resampling_does_what_its_divisions_do_one_by_one(
 ) -> None:
     # the next double after the largest stands for "never", which is looked at elsewhere
     assume(np.abs(values[np.isfinite(values)]).max(initial=0.0) < 1e308)
-    random = np.random.default_rng(seed)
-    splits = [block_split(POSITIONS, LABELS, random, **BLOCKS) for _ in range(TRIALS)]
-    random = np.random.default_rng(seed)
-    found = block_violation(values, LABELS, POSITIONS, promise, random, trials=TRIALS, **BLOCKS)
-    assert_same(found, one_by_one(values, promise, splits))
-
-    random = np.random.default_rng(seed)
-    splits = [random_split(LABELS, random, calibration=0.5) for _ in range(TRIALS)]
-    random = np.random.default_rng(seed)
-    found = random_violation(values, LABELS, promise, random, trials=TRIALS, calibration=0.5)
-    assert_same(found, one_by_one(values, promise, splits))
+    points = points_at(POSITIONS, LABELS, values, extent=2)
+    options: list[dict[str, Any]] = [BLOCKS, {"calibration": 0.5}]
+    for chosen in options:
+        random = np.random.default_rng(seed)
+        splits = [points.divided(random, **chosen) for _ in range(TRIALS)]
+        found = points.violation(promise, np.random.default_rng(seed), trials=TRIALS, **chosen)
+        assert_same(found, one_by_one(values, promise, splits))
 
 
 def test_the_interval_has_the_confidence_asked_for() -> None:
     random = np.random.default_rng(0)
-    found = random_violation(
-        np.arange(SIZE), LABELS, Guarantee(), random, trials=TRIALS, confidence=0.5
-    ).separated
+    points = window_points(np.arange(SIZE), LABELS)
+    found = points.violation(Guarantee(), random, trials=TRIALS, confidence=0.5).separated
     assert (found.low, found.high) == interval(found.count, TRIALS, 0.5)
 
 
@@ -92,22 +88,18 @@ def test_the_interval_has_the_confidence_asked_for() -> None:
         ({"guarantee": 0.05}, r"guarantee must be a Guarantee, got 0.05; write Guarantee\(max_fpr=0.05\)"),
         ({"random": 7}, "random must be a NumPy generator, got 7"),
         ({"confidence": 1}, "confidence must lie strictly between 0 and 1, got 1"),
-        ({"scores": np.zeros(3)}, "scores and labels must have the same length, got 3 and 48"),
-        ({"scores": np.full(SIZE, np.nan)}, "scores must not contain NaN, got 48 of 48"),
-        ({"labels": np.zeros(SIZE)}, "labels mark no anomaly|at least 2 anomalous points"),
         ({"calibration": 2}, "calibration must lie strictly between 0 and 1, got 2"),
     ],
 )
 def test_bad_input_is_refused(changed: dict[str, Any], text: str) -> None:
     given: dict[str, Any] = {
-        "scores": np.arange(SIZE),
-        "labels": LABELS,
         "guarantee": Guarantee(),
         "random": np.random.default_rng(0),
         "trials": 2,
         **changed,
     }
+    points = window_points(np.arange(SIZE), LABELS)
     with pytest.raises(InputError, match=text):
-        random_violation(**given)
+        points.violation(**given)
     with pytest.raises(InputError, match=text):
-        block_violation(**{**given, **BLOCKS, "positions": POSITIONS})
+        points.violation(**{**given, **BLOCKS})

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.series.windows import as_positions, windows
+from pac_wrap.series import Points, window_points
 from support.strategies import Floats, score, scores
+
+
+def windows(values: Any, length: Any, every: Any, reduce: Any = "max", labels: Any = None) -> Points:
+    """Return the windows of a series whose steps are normal unless labels say otherwise."""
+    labels = np.zeros(np.size(values), dtype=int) if labels is None else labels
+    return window_points(values, labels, length=length, every=every, reduce=reduce)
 
 
 def loop(steps: int, length: int, every: int, warm_up: int = 0) -> tuple[list[int], int]:
@@ -42,14 +48,14 @@ def test_windows_are_those_of_a_plain_loop(grid: tuple[int, int, int], data: st.
     values[:warm_up] = nan
     found = windows(values, length, every)
     starts, dropped = loop(*grid, warm_up)
-    assert (found.warm_up, found.length, found.every) == (warm_up, length, every)
+    assert (found.length, found.every, found.reduce) == (length, every, "max")
     assert found.longest == dropped + len(starts)
-    assert found.starts.tolist() == starts
-    assert found.starts.dtype == np.intp
+    assert found.positions.tolist() == starts
+    assert found.positions.dtype == np.intp
     cut = [values[start : start + length].tolist() for start in starts]
-    assert found.reduced("max").tolist() == [max(row) for row in cut]
-    assert found.reduced("last").tolist() == [row[-1] for row in cut]
-    assert found.reduced("max").dtype == np.float64
+    assert found.scores.tolist() == [max(row) for row in cut]
+    assert windows(values, length, every, "last").scores.tolist() == [row[-1] for row in cut]
+    assert found.scores.dtype == np.float64
 
 
 @given(grids(), st.data())
@@ -60,10 +66,11 @@ def test_a_window_is_anomalous_if_any_of_its_steps_is(
     labels = data.draw(st.lists(st.integers(0, 1), min_size=steps, max_size=steps))
     values = np.zeros(steps)
     values[: data.draw(st.integers(0, loop(*grid)[0][-1]))] = nan
-    found = windows(values, length, every)
-    assert found.labels(labels).tolist() == [int(any(labels[i : i + length])) for i in found.starts]
-    assert found.labels(labels).dtype == np.int8
-    assert found.labels(np.array(labels, dtype=bool)).tolist() == found.labels(labels).tolist()
+    found = windows(values, length, every, labels=labels)
+    assert found.labels.tolist() == [int(any(labels[i : i + length])) for i in found.positions]
+    assert found.labels.dtype == np.int8
+    marked = windows(values, length, every, labels=np.array(labels, dtype=bool))
+    assert marked.labels.tolist() == found.labels.tolist()
 
 
 @given(st.integers(1, 9), st.data())
@@ -71,7 +78,7 @@ def test_the_mean_of_a_window_is_right_and_between_its_extremes(length: int, dat
     finite = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1e308, 5e-324, 0.1])
     rows = data.draw(st.lists(st.lists(finite, min_size=length, max_size=length), min_size=1, max_size=6))
     values = np.array(rows)
-    means = windows(values.ravel(), length, length).reduced("mean")
+    means = windows(values.ravel(), length, length, "mean").scores
     for row, mean in zip(rows, means, strict=True):
         assert min(row) <= mean <= max(row)
         largest = max(abs(value) for value in row)
@@ -81,29 +88,28 @@ def test_the_mean_of_a_window_is_right_and_between_its_extremes(length: int, dat
 
 
 def test_a_mean_keeps_one_infinity() -> None:
-    found = windows([1.0, inf, -inf, 2.0], 2, 2).reduced("mean")
+    found = windows([1.0, inf, -inf, 2.0], 2, 2, "mean").scores
     assert found.tolist() == [inf, -inf]
 
 
 @given(st.lists(score, min_size=1, max_size=20))
 def test_windows_of_one_step_are_the_steps(values: list[float]) -> None:
-    found = windows(values, 1, 1)
-    assert found.starts.tolist() == list(range(len(values)))
-    assert found.reduced("max").tolist() == found.reduced("mean").tolist() == values
-    assert found.reduced("last").tolist() == values
+    assert windows(values, 1, 1).positions.tolist() == list(range(len(values)))
+    for reduce in ("max", "mean", "last"):
+        assert windows(values, 1, 1, reduce).scores.tolist() == values
 
 
 def test_first_15_of_every_60() -> None:
     found = windows(np.zeros(10_000), 15, 60)
-    assert found.starts.size == 167
-    assert found.starts[:3].tolist() == [0, 60, 120]
+    assert found.positions.size == 167
+    assert found.positions[:3].tolist() == [0, 60, 120]
     # the last window, at 9960, ends before the series does
-    assert windows(np.zeros(9_974), 15, 60).starts.size == 166
+    assert windows(np.zeros(9_974), 15, 60).positions.size == 166
 
 
 def test_results_do_not_share_memory_with_the_series() -> None:
     values = np.arange(6.0)
-    found = windows(values, 2, 3).reduced("last")
+    found = windows(values, 2, 3, "last").scores
     found[:] = 9.0
     assert values.tolist() == [0, 1, 2, 3, 4, 5]
 
@@ -135,18 +141,17 @@ def test_results_do_not_share_memory_with_the_series() -> None:
 )
 def test_impossible_windows_are_refused(arguments: tuple[Any, Any, Any], text: str | None) -> None:
     if text is None:
-        assert windows(*arguments).starts.tolist() == [4]
+        assert windows(*arguments).positions.tolist() == [4]
     else:
         with pytest.raises(ValueError, match=text):
             windows(*arguments)
 
 
 def test_scores_that_cannot_be_reduced_are_refused() -> None:
-    found = windows([0.0, 0.0, 0.0, inf, -inf, 0.0], 2, 3)
     with pytest.raises(ValueError, match="inf and -inf in 1 windows, the first at step 3"):
-        found.reduced("mean")
+        windows([0.0, 0.0, 0.0, inf, -inf, 0.0], 2, 3, "mean")
     with pytest.raises(ValueError, match="reduce must be one of 'max', 'mean', 'last'; got 'min'"):
-        found.reduced("min")  # type: ignore[arg-type]
+        windows([0.0], 1, 1, "min")
 
 
 @pytest.mark.parametrize(
@@ -159,21 +164,17 @@ def test_scores_that_cannot_be_reduced_are_refused() -> None:
 )
 def test_labels_that_do_not_fit_are_refused(labels: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        windows(range(6), 2, 3).labels(labels)
+        windows(range(6), 2, 3, labels=labels)
 
 
 def test_large_series_are_cut_without_a_copy() -> None:
     values: Floats = np.zeros(6_000_000)
-    assert windows(values, 15, 60).reduced("max").shape == (100_000,)
+    assert windows(values, 15, 60).scores.shape == (100_000,)
 
 
 def test_windows_by_example() -> None:
     late = windows([nan, 0.5, 0.1, 0.2, 0.3], length=1, every=2)
-    assert (late.starts.tolist(), late.longest) == ([2, 4], 3)
-    found = windows([1, 5, 9, 2, 3, 9, 4, 0], length=2, every=3)
-    assert found.labels([0, 0, 1, 0, 1, 0, 0, 0]).tolist() == [0, 1, 0]
-    assert found.reduced("mean").tolist() == [3.0, 2.5, 2.0]
-
-
-def test_positions_are_whole_numbers() -> None:
-    assert as_positions([0, 60, 120]).tolist() == [0, 60, 120]
+    assert (late.positions.tolist(), late.longest) == ([2, 4], 3)
+    found = windows([1, 5, 9, 2, 3, 9, 4, 0], 2, 3, "mean", [0, 0, 1, 0, 1, 0, 0, 0])
+    assert found.labels.tolist() == [0, 1, 0]
+    assert found.scores.tolist() == [3.0, 2.5, 2.0]

@@ -14,10 +14,10 @@ from scipy.stats import binom, hypergeom, norm
 
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.thresholds import alarm_from, clear_below
-from pac_wrap.series import block_split, block_violation, random_violation
-from pac_wrap.series.windows import windows
+from pac_wrap.series import window_points
 from pac_wrap.tails.bounds import error_budget, lower_bound
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power, assert_rate
+from support.points import points_at
 from support.strategies import Floats
 
 PHI = 0.9
@@ -39,7 +39,7 @@ def calibrations(spacing: int, seed: int) -> Iterator[Floats]:
     random = np.random.default_rng(seed)
     for _ in range(TRIALS // AT_ONCE):
         for row in autoregression(random, (AT_ONCE, spacing * N)):
-            yield windows(row, 1, spacing).reduced("max")
+            yield window_points(row, np.zeros(row.size), every=spacing).scores
 
 
 def violations(spacing: int, anomalous: bool, seed: int) -> int:
@@ -99,7 +99,7 @@ def test_random_divisions_break_ceilings_as_often_whatever_the_dependence(phi: f
     labels = np.repeat([0, 1], SIZES)
     values = autoregression(random, (1, sum(SIZES)), phi)[0] + 3.0 * labels
     trials = 10_000
-    found = random_violation(values, labels, TENTH, random, trials=trials)
+    found = window_points(values, labels).violation(TENTH, random, trials=trials)
     assert found.fpr is not None
     assert found.fnr is not None
     for rate, size in zip((found.fpr, found.fnr), SIZES, strict=True):
@@ -126,7 +126,8 @@ def block_hits(phi: float, trials: int, seed: int) -> tuple[int, int]:
     hits = [0, 0]
     for row in autoregression(random, (trials, BLOCKS * BLOCK), phi):
         values = row[STEPS] + 3.0 * LABELS
-        found = block_violation(values, LABELS, STEPS, TENTH, random, trials=1, block=BLOCK, gap=GAP)
+        points = points_at(STEPS, LABELS, values)
+        found = points.violation(TENTH, random, trials=1, block=BLOCK, gap=GAP)
         assert found.fpr is not None
         assert found.fnr is not None
         hits[0] += found.fpr.count
@@ -136,7 +137,7 @@ def block_hits(phi: float, trials: int, seed: int) -> tuple[int, int]:
 
 def block_law() -> list[float]:
     """Return the exact probabilities of these hits if points are independent: sizes of parts are fixed."""
-    parts = block_split(STEPS, LABELS, np.random.default_rng(0), block=BLOCK, gap=GAP)
+    parts = points_at(STEPS, LABELS).divided(np.random.default_rng(0), block=BLOCK, gap=GAP)
     assert parts.calibration.size + parts.test.size == STEPS.size
     law = []
     for kind in (False, True):

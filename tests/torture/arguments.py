@@ -118,18 +118,15 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
              "confidence": None, **single, "train_on": "auto", "calibration_size": 0.5, "polarity": "auto",
              "random_state": 0},
         ),
-        "windows": (timeseries.windows.windows, {"series": scores, "length": 2, "every": 5}),
         "window_points": (
             timeseries.window_points,
             {"scores": scores, "labels": labels, "length": 1, "every": 2, "reduce": "max"},
         ),
         "calibrate_points": (timeseries.calibrate_points, {"points": points, "guarantee": asked}),
         "dependence": (timeseries.dependence, {"indicator": labels, "positions": None, "max_lag": 9}),
-        "check_times": (timeseries.check_times, {"timestamps": np.arange(9)}),
-        "block_split": (
-            timeseries.block_split,
-            {"positions": np.arange(150), "labels": labels, "random": np.random.default_rng(0),
-             "calibration": 0.2, "block": 5, "gap": 1},
+        "Points.divided": (
+            points.divided,
+            {"random": np.random.default_rng(0), "calibration": 0.2, "block": 5, "gap": 1},
         ),
         "exact_violation": (
             validation.exact_violation,

@@ -1,7 +1,7 @@
 """PACClassifier: a classifier of several classes trained and calibrated the scikit-learn way."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,17 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from pac_wrap.base.arguments import Scores, as_array, check_rate
 from pac_wrap.detectors import safety
-from pac_wrap.detectors.scores import (
-    UnfittedError,
-    aligned,
-    check_features,
-    class_scores,
-    collected,
-    is_estimator,
-    take_rows,
-    untrained,
-)
-from pac_wrap.detectors.training import check_chosen, divide_classes
+from pac_wrap.detectors.estimator import aligned, check_features, collected
+from pac_wrap.detectors.scores import UnfittedError, class_scores, is_estimator, take_rows
+from pac_wrap.detectors.training import check_chosen, divide_classes, untrained
 from pac_wrap.errors import InputError
 from pac_wrap.method.classes import calibrate_classes
 
@@ -94,17 +86,12 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Split the rows class by class, train the classifier on one part and calibrate on the other.
+        """Return this object, its classifier trained on a part of each class and calibrated on the other.
 
         Parameters
         ----------
         X, y : array-like
             The rows, as the classifier takes them, and their classes.
-
-        Returns
-        -------
-        PACClassifier
-            This object, with `classifier_`, `classes_` and `certificate_`.
 
         Raises
         ------
@@ -125,21 +112,13 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             raise InputError(f"the classifier cannot be trained on these rows: {error}") from error
         check_chosen(classifier)
         return self._calibrate(
-            classifier, take_rows(X, left), y[left], safety.TrainingRows.of(rows), divided=True
+            classifier, take_rows(X, left), y[left], safety.TrainingRows.of(rows), "divided"
         )
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
-        """Keep the trained classifier and certify it on labelled rows it has not been trained on.
+        """Return this object with another `certificate_`, on labelled rows that did not train its classifier.
 
-        Parameters
-        ----------
-        X, y : array-like
-            As for `fit`, which says what is refused.
-
-        Returns
-        -------
-        PACClassifier
-            This object, with another `certificate_`.
+        The parameters are those of `fit`, which says what is refused.
         """
         X, y = self._rows(X, y)
         rows = self._training_rows
@@ -149,13 +128,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Scores:
         """Return the score of each class for each row, higher for what is more like the class.
 
-        Parameters
-        ----------
-        X : array-like of rows
-
-        Returns
-        -------
-        ndarray of float, shape (n, K)
+        The parameters are those of `fit`.
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError(
@@ -171,13 +144,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the place in `classes_` of each row's class; -1 where several are left, -2 where none is.
 
-        Parameters
-        ----------
-        X : array-like of rows
-
-        Returns
-        -------
-        ndarray of int
+        The parameters are those of `fit`.
         """
         scores = self.decision_function(X)
         return self.certificate_.verdicts(scores)
@@ -185,13 +152,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     def predict_set(self, X: Any) -> NDArray[np.bool_]:
         """Return which classes are still possible for each row, by their places in `classes_`.
 
-        Parameters
-        ----------
-        X : array-like of rows
-
-        Returns
-        -------
-        ndarray of bool, shape (n, K)
+        The parameters are those of `fit`.
         """
         scores = self.decision_function(X)
         return self.certificate_.label_sets(scores)
@@ -199,14 +160,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     def score(self, X: Any, y: ArrayLike) -> float:
         """Return the share of rows that are decided, and decided rightly.
 
-        Parameters
-        ----------
-        X, y : array-like
-            As for `fit`.
-
-        Returns
-        -------
-        float
+        The parameters are those of `fit`.
         """
         X, y = self._rows(X, y)
         found = self.predict(X)
@@ -246,18 +200,14 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         X: Any,
         y: NDArray[Any],
         rows: safety.TrainingRows | None,
-        *,
-        divided: bool = False,
+        kind: Literal["divided", "calibration"] = "calibration",
     ) -> Self:
         check_is_fitted(classifier)
         classes = np.asarray(classifier.classes_)
         score = _Projected(classifier)
         projected, scores = score(X), score.matrix
         witness, notes = safety.check_batches(classifier, score, X, projected, self.score_tolerance)
-        if divided and rows is not None:
-            notes += safety.repeated_rows(rows, X)
-        else:
-            safety.warn_of_training_rows(rows, classifier, X, scores[:, 0])
+        notes += safety.check_training_rows(rows, classifier, X, scores[:, 0], kind)
         self.certificate_ = calibrate_classes(
             scores,
             y,

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import ClassifierTags, Tags, get_tags
+from sklearn.compose import ColumnTransformer
+from sklearn.utils import ClassifierTags, Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import validate_data
 
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned, check_choice, check_same_length
 from pac_wrap.base.text import listed, quoted
@@ -22,17 +24,11 @@ from pac_wrap.detectors.scores import (
     Indices,
     Polarity,
     UnfittedError,
-    aligned,
     anomaly_scores,
-    check_features,
-    check_names,
-    collected,
+    handed_on,
     is_estimator,
     lineage,
-    names_of,
     take_rows,
-    takes_by_name,
-    trainable,
 )
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.alarms.precision import Prevalence
@@ -43,6 +39,31 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import OF_SUBJECTS, Guarantee, assumed
+
+
+def collected(X: Any) -> Any:
+    """Return rows that can be taken: a LazyFrame of Polars is computed, a table of Arrow becomes pandas'."""
+    lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.partition(".")[0] == "polars"
+    arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
+    return X.collect() if lazy else X.to_pandas() if arrow else X
+
+
+def aligned(X: Any, y: ArrayLike) -> tuple[Any, Any]:
+    """Return rows and labels that can be indexed, or refuse those that do not fit together."""
+    check_aligned("X", X, "y", y)
+    try:
+        rows, labels = indexable(X, y)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"X and y do not fit together: {error}") from error
+    return rows, labels
+
+
+def check_features(wrapper: BaseEstimator, X: Any, *, reset: bool) -> None:
+    """Compare the number and names of features with those a wrapper has seen, or with `reset` keep them."""
+    try:
+        validate_data(wrapper, X, skip_check_array=True, reset=reset)
+    except (ValueError, TypeError) as error:
+        raise InputError(str(error)) from error
 
 
 def divided(X: Any, groups: GroupColumn | str | None) -> tuple[Any, Any]:
@@ -80,10 +101,11 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-_UNLABELLED: Final = (
-    "there were no labels, so all rows count as normal, and the FPR is the share of alarms among rows like"
-    " them",
-)
+def _takes_by_name(detector: Any) -> bool:
+    """Return whether a detector begins with a ColumnTransformer, which finds columns by their names."""
+    while detector is not None and not isinstance(detector, ColumnTransformer):
+        detector = detector.steps[0][1] if hasattr(detector, "steps") else handed_on(detector)
+    return detector is not None
 
 
 class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
@@ -200,7 +222,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         groups: GroupColumn | str | None = None,
         **fit_params: Any,
     ) -> Self:
-        """Split the rows by class, train the detector on one part and calibrate on the other.
+        """Return this object, its detector trained on a part of each class and calibrated on the other.
 
         A detector that cannot be trained is calibrated on all rows.
 
@@ -220,11 +242,6 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
             What the detector's own `fit` takes, such as `sample_weight`; of what has one entry per row, it
             gets those of the rows it is trained on. With metadata routing, what it has requested.
 
-        Returns
-        -------
-        PACWrap
-            This object, with `detector_` and `certificate_`.
-
         Raises
         ------
         InputError
@@ -242,19 +259,20 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
             X, anomalous, members, members_of, notes = self._given(X, y, subjects, groups)
             guarantee = self._request().guarantee
             safety.check_callers(guarantee, *np.bincount(anomalous, minlength=2))
-            self._check_features(X, None if trainable(self.detector) else self.detector, reset=True)
+            trains = training.trainable(self.detector)
+            self._check_features(X, None if trains else self.detector, reset=True)
             self._training_rows = None
             routed = training.passed_on(self, self.detector, fit_params)
-            if not trainable(self.detector):
+            if not trains:
                 return self._calibrate(self.detector, X, anomalous, members, members_of, notes)
             detector, (trained, rows) = training.train(self, X, anomalous, guarantee, members, routed)
             self._training_rows = safety.TrainingRows.of(take_rows(X, trained))
             self._trained_from = self.detector
             self._trained_on = tuple(np.bincount(anomalous[trained], minlength=2).tolist())
-            members = None if members is None else members[rows]
-            members_of = None if members_of is None else take_rows(members_of, rows)
-            X, anomalous = take_rows(X, rows), anomalous[rows]
-            return self._calibrate(detector, X, anomalous, members, members_of, notes, divided=True)
+            X, members, members_of = (
+                None if one is None else take_rows(one, rows) for one in (X, members, members_of)
+            )
+            return self._calibrate(detector, X, anomalous[rows], members, members_of, notes, kind="divided")
 
     def calibrate(
         self,
@@ -264,19 +282,14 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         subjects: ArrayLike | None = None,
         groups: GroupColumn | str | None = None,
     ) -> Self:
-        """Keep the trained detector and certify it on labelled rows it has not been trained on.
+        """Return this object with another `certificate_`, on labelled rows that did not train its detector.
+
+        The other parameters are those of `fit`, which says what is refused.
 
         Parameters
         ----------
-        X, y, groups : array-like
-            As for `fit`, which says what is refused.
         subjects : array-like, optional
             Whose row it is: several rows of one subject are not independent, and the certificate says so.
-
-        Returns
-        -------
-        PACWrap
-            This object, with another `certificate_`.
         """
         trained = self._training_rows is not None and self._trained_from is self.detector
         detector = self.detector_ if trained else self.detector
@@ -290,7 +303,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     def get_metadata_routing(self) -> MetadataRouter:
         """Return what `fit` takes for itself, and what it passes on to the detector's."""
         router = MetadataRouter(owner=self).add_self_request(self)
-        if trainable(self.detector):
+        if training.trainable(self.detector):
             mapping = MethodMapping().add(caller="fit", callee="fit")
             router.add(detector=training.with_scoring(self.detector, self.polarity), method_mapping=mapping)
         return router
@@ -298,16 +311,14 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.int8]:
         """Return the verdict on each row: 1 (anomaly), 0 (normal) or -1 (abstains).
 
+        A row that the detector scores with NaN is abstained on, with a `MissingScoreWarning`.
+
         Parameters
         ----------
-        X : array-like of rows
+        X : array-like
+            The rows.
         groups : array-like, optional
             The group of each row, if it was calibrated by group and X has no column of them.
-
-        Returns
-        -------
-        ndarray of int8
-            A row that the detector scores with NaN is abstained on, with a `MissingScoreWarning`.
 
         Raises
         ------
@@ -324,30 +335,16 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     def predict_set(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.bool_]:
         """Return whether label 0 (normal), and whether label 1 (anomalous), is possible for each row.
 
-        Parameters
-        ----------
-        X, groups : array-like
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, 2)
+        The parameters are those of `predict`.
         """
         scored = self._scored(X, groups)
         sets: NDArray[np.bool_] = self.certificate_.prediction_sets(*scored)
         return sets
 
     def decision_function(self, X: Any) -> Scores:
-        """Return the detector's score of each row, higher for what is more anomalous.
+        """Return the detector's score of each row, higher for what is more anomalous; NaN if it has none.
 
-        Parameters
-        ----------
-        X : array-like of rows
-
-        Returns
-        -------
-        ndarray of float
-            NaN where the detector gives none.
+        The parameters are those of `predict`.
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError(
@@ -364,27 +361,19 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     def score_samples(self, X: Any) -> Scores:
         """Return the score in scikit-learn's direction, lower for what is more anomalous.
 
-        Parameters
-        ----------
-        X : array-like of rows
-
-        Returns
-        -------
-        ndarray of float
+        The parameters are those of `predict`.
         """
         return -self.decision_function(X)
 
     def score(self, X: Any, y: ArrayLike, *, groups: GroupColumn | None = None) -> float:
         """Return the share of rows that are decided, and decided rightly.
 
+        The other parameters are those of `predict`.
+
         Parameters
         ----------
-        X, y, groups : array-like
-            As for `predict`, with labels.
-
-        Returns
-        -------
-        float
+        y : array-like
+            The labels of the rows.
         """
         X, anomalous = self._labelled(X, y)
         return float(np.mean(self.predict(X, groups=groups) == anomalous))
@@ -405,15 +394,11 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         path : str or path
             The file: .html, .md or .json.
         X, y, groups : array-like, optional
-            Rows that were neither trained nor calibrated on, their labels, and their groups as for `predict`.
+            Rows that were neither trained nor calibrated on, their labels, and their groups as for `predict`;
+            those that calibrated it are refused, as they would prove nothing.
         prevalence : float or pair of floats, optional
             The share of anomalies among future points; by default that of the calibration rows. A report by
             group takes none.
-
-        Raises
-        ------
-        InputError
-            If the rows calibrated it, which would prove nothing, or cannot be scored.
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError("this PACWrap is not calibrated yet; call fit(X, y) before report")
@@ -433,7 +418,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
                 raise InputError(
                     "these rows calibrated it, so what they show proves nothing; pass other rows, or none"
                 )
-            safety.warn_of_training_rows(self._training_rows, self.detector_, rows, scores, held_out=True)
+            safety.check_training_rows(self._training_rows, self.detector_, rows, scores, "held-out")
             if by_group:
                 measured = self.certificate_.evaluate(scores, anomalous, found)
             else:
@@ -450,19 +435,17 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         self, X: Any, groups: GroupColumn | str | None, *, reset: bool = False
     ) -> tuple[Any, Any]:
         """Return rows without the column of groups, and the groups; with `reset`, remember that column."""
-        X = collected(X)
         if reset:
             self._group_column = groups if isinstance(groups, str) else None
-            return divided(X, groups)
-        by_group = isinstance(getattr(self, "certificate_", None), GroupCertificate)
-        if not by_group and groups is not None:
+        elif isinstance(getattr(self, "certificate_", None), GroupCertificate):
+            groups = self._group_column if groups is None else groups
+            if groups is None:
+                raise InputError("it was calibrated by group; pass the group of each row with groups=")
+        elif groups is not None:
             raise InputError(
                 "it was calibrated without groups; leave groups out, or pass them to fit as well"
             )
-        wanted = self._group_column if groups is None and by_group else groups
-        if by_group and wanted is None:
-            raise InputError("it was calibrated by group; pass the group of each row with groups=")
-        return divided(X, wanted)
+        return divided(collected(X), groups)
 
     def _scored(self, X: Any, groups: GroupColumn | None) -> tuple[Any, ...]:
         """Return the scores of rows, and their groups if it was calibrated by group."""
@@ -486,12 +469,24 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
             return  # what is not a table has no features
         if reset:
             self.__dict__.pop("feature_names_in_", None)
+        names = list(getattr(X, "columns", ()))
+        if not all(isinstance(name, str) for name in names):
+            names = []
+        seen = getattr(trained, "feature_names_in_", getattr(self, "feature_names_in_", None))
         # not all detectors compare names, and no function does; one that takes columns by name judges them
         # itself, in whatever order they come
-        seen = getattr(trained, "feature_names_in_", getattr(self, "feature_names_in_", None))
-        if seen is not None and not takes_by_name(trained):
-            check_names(list(seen), X)
-        named = names_of(X) is not None if reset else seen is not None
+        if seen is not None and names and names != list(seen) and not _takes_by_name(trained):
+            apart = {
+                "lacks": [one for one in seen if one not in names],
+                "adds": [one for one in names if one not in seen],
+            }
+            wrong = [f"{verb} {listed(ones)}" for verb, ones in apart.items() if ones]
+            raise InputError(
+                "the feature names should match those that were passed during fit, but X"
+                f" {' and '.join(wrong) or 'has them in another order'};"
+                f" pass its columns in the order {listed(list(seen))}"
+            )
+        named = bool(names) if reset else seen is not None
         if not named and not is_estimator(self.detector):
             return
         if not reset and hasattr(trained, "feature_names_in_" if named else "n_features_in_"):
@@ -505,14 +500,6 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         if is_estimator(self.detector):
             tags.input_tags = get_tags(self.detector).input_tags
         return tags
-
-    def _check_parameters(self) -> None:
-        """Refuse bad parameters before any time is spent on training."""
-        GroupRequest(self._request(), self.together, self.pool)
-        check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
-        check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
-        training.check_share(self.calibration_size)
-        safety.check_tolerance(self.score_tolerance)
 
     def _labelled(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[np.bool_]]:
         """Return the rows, and which are anomalous."""
@@ -531,12 +518,20 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         self, X: Any, y: ArrayLike | None, subjects: ArrayLike | None, groups: GroupColumn | str | None
     ) -> tuple[Any, NDArray[np.bool_], Indices | None, Any, tuple[str, ...]]:
         """Return the rows to certify with, which are anomalous, their subjects and groups, and notes."""
-        self._check_parameters()
+        # bad parameters are refused before any time is spent on training
+        GroupRequest(self._request(), self.together, self.pool)
+        check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
+        check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
+        training.check_share(self.calibration_size)
+        safety.check_tolerance(self.score_tolerance)
         notes: tuple[str, ...] = ()
         if X is not None and y is None and self.max_fnr is None:
             X = collected(X)
             X, anomalous = aligned(X, np.zeros(_rows(X), dtype=bool))
-            notes = _UNLABELLED
+            notes = (
+                "there were no labels, so all rows count as normal, and the FPR is the share of alarms among"
+                " rows like them",
+            )
         else:
             X, anomalous = self._labelled(X, y)
         X, members_of = self._with_groups(X, groups, reset=True)
@@ -557,17 +552,14 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         groups: Any,
         notes: tuple[str, ...],
         *,
-        divided: bool = False,
+        kind: Literal["divided", "calibration"] = "calibration",
     ) -> Self:
-        """Certify a detector; `divided` says that the rows were just set apart from its training rows."""
+        """Certify a detector; "divided" rows were just set apart from its training rows."""
         score = partial(self._scores, detector)
         scores = score(X)
         witness, sizes = safety.check_batches(detector, score, X, scores, self.score_tolerance)
         notes += sizes
-        if divided and self._training_rows is not None:
-            notes += safety.repeated_rows(self._training_rows, X)
-        else:
-            safety.warn_of_training_rows(self._training_rows, detector, X, scores)
+        notes += safety.check_training_rows(self._training_rows, detector, X, scores, kind)
         text = None if subjects is None else training.several_rows(anomalous, subjects)
         request = self._request().fixed if text else self._request()
         certificate: Certificate | GroupCertificate

@@ -48,12 +48,9 @@ def estimate_weights(
     """Return how much more likely each calibration point is among new points, by a classifier.
 
     The classifier learns to tell calibration points from new points; its cross-fitted odds, divided by the
-    odds of the two sample sizes, estimate the density ratio, which is clipped at the bound.
-
-    This is an estimate, and nothing bounds its error. A certificate that uses it is true if the weights are
-    right up to a factor, if no point anywhere weighs more than the bound, and if within each class only the
-    features have shifted: P(label | features) stays the same, and the calibration points have the classes in
-    their natural proportion (or all are of one class, and so are the new ones).
+    odds of the two sample sizes, estimate the density ratio, which is clipped at the bound. Nothing bounds
+    the error of this estimate. What a certificate that uses it assumes is printed with it, and besides that
+    the calibration points have the classes in their natural proportion (or all, old and new, are of one).
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from math import inf
 from time import perf_counter
 from types import FrameType, FunctionType, MethodType
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,50 +29,15 @@ _INNER: Final = ("estimator", "best_estimator_", "func", "__self__")
 _MOST_OBJECTS: Final = 16  # a function may reach many others; a glance must stay one
 
 
-@dataclass(frozen=True)
-class Traces:
-    """What shows at a glance, in microseconds, that a detector may have changed since it was last asked.
+def traces(detector: Any) -> dict[tuple[int, str], int]:
+    """Return what shows at a glance, in microseconds, that a detector may have changed since it was asked.
 
     Training replaces the attributes of an estimator and counts up the versions of a torch module's tensors,
-    and a function may find other globals. No trace is proof of a change, or of none: it says when to look
-    again. `places` are names in namespaces, and what stood there, by identity: none is kept alive.
+    and a function may find other globals: what stands in such places, by identity, is compared in a detector
+    and in what it asks in turn (steps, wrapped estimators, models that a function uses). No trace is proof of
+    a change, or of none: it says when to look again.
     """
-
-    detector: Any
-    places: list[tuple[dict[str, Any], str, int]]
-    tensors: list[Any]
-    versions: list[int]
-
-    @classmethod
-    def of(cls, detector: Any) -> Self:
-        """Return the traces of a detector as it is now."""
-        places: list[tuple[dict[str, Any], str, int]] = []
-        tensors: list[Any] = []
-        for one in _asked_by(detector):
-            if _is_module(one):
-                tensors += [*one.parameters(), *one.buffers()]
-            spaces = [(attributes := getattr(one, "__dict__", {}), tuple(attributes))]
-            if isinstance(one, FunctionType):
-                spaces.append((one.__globals__, one.__code__.co_names))
-            places += [(space, name, id(space.get(name))) for space, names in spaces for name in names]
-        return cls(detector, places, tensors, [tensor._version for tensor in tensors])
-
-    def kept(self) -> Self:
-        """Return them without what has changed already: what scoring changes is no sign of training."""
-        same = [place for place in self.places if id(place[0].get(place[1])) == place[2]]
-        return replace(self, places=same, versions=[tensor._version for tensor in self.tensors])
-
-    def unchanged(self, detector: Any) -> bool:
-        """Return whether it is the same detector, and shows no trace of a change."""
-        return (
-            detector is self.detector
-            and all(id(space.get(name)) == old for space, name, old in self.places)
-            and self.versions == [tensor._version for tensor in self.tensors]
-        )
-
-
-def _asked_by(detector: Any) -> Iterator[Any]:
-    """Yield a detector and what it asks in turn: steps, wrapped estimators, models that a function uses."""
+    found: dict[tuple[int, str], int] = {}
     seen: set[int] = set()
     waiting = [detector]
     while waiting and len(seen) < _MOST_OBJECTS:
@@ -80,19 +45,22 @@ def _asked_by(detector: Any) -> Iterator[Any]:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        yield one
+        attributes = getattr(one, "__dict__", {})
+        found |= {(id(one), name): id(attributes.get(name)) for name in tuple(attributes)}
+        if _is_module(one):
+            found |= {(id(tensor), ""): tensor._version for tensor in (*one.parameters(), *one.buffers())}
         if isinstance(one, FunctionType):
-            waiting.extend(value for value in _used_by(one) if _may_score(value))
+            names, space = one.__code__.co_names, one.__globals__
+            found |= {(id(space), name): id(space.get(name)) for name in names}
+            used = [space.get(name) for name in names]
+            for cell in one.__closure__ or ():
+                with suppress(ValueError):  # nothing is bound to it yet
+                    used.append(cell.cell_contents)
+            waiting += [value for value in used if _may_score(value)]
         elif isinstance(one, (MethodType, partial)) or hasattr(one, "fit"):
-            waiting.extend(getattr(one, name) for name in _INNER if hasattr(one, name))
-            waiting.extend(step for _, step in getattr(one, "steps", ()))
-
-
-def _used_by(function: FunctionType) -> Iterator[Any]:
-    yield from (function.__globals__.get(name) for name in function.__code__.co_names)
-    for cell in function.__closure__ or ():
-        with suppress(ValueError):  # nothing is bound to it yet
-            yield cell.cell_contents
+            waiting += [getattr(one, name) for name in _INNER if hasattr(one, name)]
+            waiting += [step for _, step in getattr(one, "steps", ())]
+    return found
 
 
 def _may_score(value: Any) -> bool:
@@ -161,26 +129,16 @@ class Tolerance:
             size = np.where(np.isfinite(before), np.abs(before), 0.0)
             allowed = self.share * self.spread + self.rounding * size
         # a score that has become NaN lies within nothing
-        return Differences(before, after, distance, allowed, ~(distance <= allowed) | np.isinf(distance))
+        return Differences(distance, allowed, ~(distance <= allowed) | np.isinf(distance))
 
 
 @dataclass(frozen=True)
 class Differences:
     """How far apart two scores of each row lie, what is allowed, and where that is exceeded."""
 
-    before: Scores
-    after: Scores
     distance: Scores
     allowed: Scores
     beyond: NDArray[np.bool_]
-
-    @property
-    def moved(self) -> int:
-        """How many rows at most cross a threshold; differences that are allowed count as none."""
-        after = np.where(self.beyond, self.after, self.before)
-        values = np.concatenate([self.before, after])
-        counts = [np.searchsorted(np.sort(scores), values) for scores in (self.before, after)]
-        return int(np.abs(counts[0] - counts[1]).max())
 
     def __str__(self) -> str:
         worst = np.argmax(np.where(self.beyond, self.distance, -1.0))
@@ -200,17 +158,22 @@ class Witness:
         # the rows are copies, so that neither the caller's table is kept alive nor a change in it is felt
         self.rows = [copy(row) for row in rows] if isinstance(rows, list) else rows
         self.scores, self.tolerance = scores, tolerance
-        self._traces: Traces | None = None
+        self._detector: Any = None
+        self._traces: dict[tuple[int, str], int] = {}
         self._wait = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         # a copy, or what is loaded elsewhere, is asked anew: traces and times mean nothing there
-        return vars(self) | {"_traces": None, "_wait": 0.0}
+        return vars(self) | {"_detector": None, "_traces": {}, "_wait": 0.0}
 
     def scores_of(self, X: Any, detector: Any, score: Scorer) -> Scores:
         """Return the scores of new rows from a detector that still is what was calibrated."""
         # the witness is asked first, whenever a trace changes, and for `SHARE` of the time of scoring
-        if self._wait <= 0.0 or self._traces is None or not self._traces.unchanged(detector):
+        if (
+            self._wait <= 0.0
+            or detector is not self._detector
+            or not self._traces.items() <= traces(detector).items()
+        ):
             self._ask(detector, score)
         start = perf_counter()
         scores = score(X)
@@ -218,8 +181,7 @@ class Witness:
         return scores
 
     def _ask(self, detector: Any, score: Scorer) -> None:
-        start = perf_counter()
-        traces = Traces.of(detector)
+        start, before = perf_counter(), traces(detector)
         try:
             differences = self.tolerance.differences(self.scores, score(self.rows))
         except Exception as error:  # whatever it is, these rows could be scored before
@@ -232,7 +194,8 @@ class Witness:
                 f"{detector_name(detector)} has changed since it was calibrated, so its certificate does not"
                 f" hold: of the calibration rows kept to see this, {differences}; {_AGAIN}, or {_RAISE}"
             )
-        self._traces = traces.kept()
+        # what scoring changes is no sign of training
+        self._detector, self._traces = detector, dict(before.items() & traces(detector).items())
         self._wait = (perf_counter() - start) / SHARE
 
 
@@ -263,16 +226,32 @@ def check_batches(
         differences = tolerance.differences(scores[rows], again)
         if differences.beyond.any():
             _check_companions(name, score, X, scores, rows, tolerance)
-            _check_size(name, differences, tolerance)
+            far = np.count_nonzero(differences.beyond & (differences.distance > _FAR * tolerance.spread))
+            if far > max(1, _MOST_FAR * rows.size):
+                raise InputError(
+                    f"the scores of {name} depend on the size of their batch, which voids the promise for any"
+                    f" other size: in a smaller batch {differences}; {_ALONE}, or {_RAISE}"
+                )
     drawn, scored = (np.concatenate(parts) for parts in zip(*found, strict=True))
     differences = tolerance.differences(scores[drawn], scored)
     if not differences.beyond.any():
         return Witness(batch, again, tolerance), ()
+    # differences that are allowed move no row across a threshold
+    moved = np.where(differences.beyond, scored, scores[drawn])
+    ranked = [np.searchsorted(np.sort(side), np.r_[scores[drawn], moved]) for side in (scores[drawn], moved)]
+    crossing, of = np.abs(ranked[0] - ranked[1]).max(), drawn.size
+    notes = (
+        "scores depend on the size of their batch, though not on the other rows in it: in smaller batches"
+        f" {np.count_nonzero(differences.beyond):,} of {of:,} rows differ, the most by"
+        f" {differences.distance.max():.2g} where the scores' spread is {tolerance.spread:.2g}",
+        f"at any threshold, {crossing:,} of those {of:,} rows at most cross it; the promise is about"
+        f" scores computed in batches like that of the calibration, of {scores.size:,} rows",
+    )
     if tolerance.spread:
         # what another size of the batch does, another machine may do
         widest = float(differences.distance.max()) / tolerance.spread
         tolerance = replace(tolerance, share=max(share, widest))
-    return Witness(batch, again, tolerance), _size_matters(differences, tolerance, scores.size)
+    return Witness(batch, again, tolerance), notes
 
 
 def _check_companions(
@@ -292,28 +271,6 @@ def _check_companions(
             f"{why}: beside other rows {differences}; {_ALONE}, freeze what is normalised by the batch,"
             f" or {_RAISE}"
         )
-
-
-def _check_size(name: str, differences: Differences, tolerance: Tolerance) -> None:
-    """Refuse scores that are others altogether in a batch of another size."""
-    far = np.count_nonzero(differences.beyond & (differences.distance > _FAR * tolerance.spread))
-    if far > max(1, _MOST_FAR * differences.beyond.size):
-        raise InputError(
-            f"the scores of {name} depend on the size of their batch, which voids the promise for any other"
-            f" size: in a smaller batch {differences}; {_ALONE}, or {_RAISE}"
-        )
-
-
-def _size_matters(differences: Differences, tolerance: Tolerance, size: int) -> tuple[str, ...]:
-    """Return the notes on scores that depend on the size of their batch: how much, and what is promised."""
-    count, of = np.count_nonzero(differences.beyond), differences.beyond.size
-    most = f"{differences.distance.max():.2g} where the scores' spread is {tolerance.spread:.2g}"
-    return (
-        "scores depend on the size of their batch, though not on the other rows in it: in smaller batches"
-        f" {count:,} of {of:,} rows differ, the most by {most}",
-        f"at any threshold, {differences.moved:,} of those {of:,} rows at most cross it; the promise is about"
-        f" scores computed in batches like that of the calibration, of {size:,} rows",
-    )
 
 
 def _batches(scores: Scores) -> Iterator[Indices]:
@@ -441,38 +398,37 @@ class TrainingRows:
         return int(np.count_nonzero(np.isin(exact, self.exact) | copies))
 
 
-def repeated_rows(training: TrainingRows, X: Any) -> tuple[str, ...]:
-    """Return the note on rows of X that equal training rows though the data were divided at random."""
-    count = training.count_in(X)
-    if not count:
-        return ()
-    # draws that happen to be equal are draws like any others; whether a record is one, only its owner knows
-    return (
-        f"{count:,} of {_shape(X)[0]:,} calibration rows equal a training row: no harm if future rows repeat"
-        " as often, but if records were entered twice, the rates are worse than promised",
-    )
-
-
-def warn_of_training_rows(
-    training: TrainingRows | None, detector: Any, X: Any, scores: Scores, *, held_out: bool = False
-) -> None:
-    """Warn of calibration or held-out rows that the detector was trained on, and still holds if elsewhere."""
+def check_training_rows(
+    training: TrainingRows | None,
+    detector: Any,
+    X: Any,
+    scores: Scores,
+    kind: Literal["divided", "calibration", "held-out"],
+) -> tuple[str, ...]:
+    """Warn of rows that the detector was trained on; of rows that were just divided, return a note."""
     if training is not None:
         count, where = training.count_in(X), "are also in the training data"
     else:
         count, where = _known_to(detector, X, scores), "are known to the detector from its training"
-    if count:
-        kind, harm = (
-            ("held-out", "they show too little error: measure")
-            if held_out
-            else ("calibration", "the promise does not hold for them: calibrate")
+    if not count:
+        return ()
+    if kind == "divided":
+        # draws that happen to be equal are draws like any others; whether a record is one, its owner knows
+        return (
+            f"{count:,} of {_shape(X)[0]:,} calibration rows equal a training row: no harm if future rows"
+            " repeat as often, but if records were entered twice, the rates are worse than promised",
         )
-        warnings.warn(
-            f"{count:,} {kind} rows {where}; if they are the same records {harm} on rows the detector has not"
-            " seen",
-            OverlapWarning,
-            stacklevel=frames_inside() + 1,
-        )
+    harm = {
+        "held-out": "they show too little error: measure",
+        "calibration": "the promise does not hold for them: calibrate",
+    }
+    warnings.warn(
+        f"{count:,} {kind} rows {where}; if they are the same records {harm[kind]} on rows the detector has"
+        " not seen",
+        OverlapWarning,
+        stacklevel=frames_inside() + 1,
+    )
+    return ()
 
 
 def _known_to(detector: Any, X: Any, scores: Scores) -> int:
@@ -527,17 +483,15 @@ def row_digests(X: Any, *, single: bool = False) -> NDArray[np.uint64]:
         digests = np.zeros(X.shape[0], dtype=np.uint64)
         np.add.at(digests, entries.coords[0], _mix(entries.data, entries.coords[1], single))
         return digests
-    hashes = (_mix(column, np.array([position]), single) for position, column in enumerate(_columns(X)))
-    return reduce(np.add, hashes)
-
-
-def _columns(X: Any) -> Iterator[NDArray[Any]]:
+    columns: Any
     if hasattr(X, "columns"):
-        for position in range(X.shape[1]):
-            yield np.asarray(X.iloc[:, position] if hasattr(X, "iloc") else X[:, position])
+        cells = X.iloc if hasattr(X, "iloc") else X
+        columns = (np.asarray(cells[:, position]) for position in range(X.shape[1]))
     else:
         array = np.asarray(X)
-        yield from array.reshape(array.shape[0], -1).T
+        columns = array.reshape(array.shape[0], -1).T
+    hashes = (_mix(column, np.array([position]), single) for position, column in enumerate(columns))
+    return reduce(np.add, hashes)
 
 
 def _mix(column: NDArray[Any], position: NDArray[Any], single: bool) -> NDArray[np.uint64]:
@@ -547,7 +501,12 @@ def _mix(column: NDArray[Any], position: NDArray[Any], single: bool) -> NDArray[
     if single and column.dtype.kind == "f":
         with np.errstate(over="ignore"):
             column = column.astype(np.float32)
-    bits = bits_of(column, np.empty(column.shape)) if column.dtype.kind in "biuf" else _text_bits(column)
+    if column.dtype.kind in "biuf":
+        bits = bits_of(column, np.empty(column.shape))
+    else:
+        texts, inverse = np.unique(column.astype(str), return_inverse=True)
+        hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in texts]
+        bits = np.array(hashes, dtype=np.uint64)[inverse]
     salt: NDArray[np.uint64] = (position.astype(np.uint64) * np.uint64(2) + np.uint64(1)) * _ODD
     mixed: NDArray[np.uint64] = (bits ^ (bits >> np.uint64(32))) * salt
     mixed ^= mixed >> np.uint64(29)
@@ -556,9 +515,3 @@ def _mix(column: NDArray[Any], position: NDArray[Any], single: bool) -> NDArray[
     mixed *= np.uint64(0x94D049BB133111EB)
     mixed ^= mixed >> np.uint64(29)
     return mixed
-
-
-def _text_bits(column: NDArray[Any]) -> NDArray[np.uint64]:
-    texts, inverse = np.unique(column.astype(str), return_inverse=True)
-    hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in texts]
-    return np.array(hashes, dtype=np.uint64)[inverse]

@@ -1,23 +1,22 @@
 """anomaly_scores(detector, X): the only place that knows in which direction a library's scores point."""
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from inspect import signature
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone, is_classifier, is_outlier_detector
-from sklearn.compose import ColumnTransformer
+from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags, indexable
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from pac_wrap.base.arguments import Scores, as_scores, check_aligned, check_choice
-from pac_wrap.base.text import listed, quoted
+from pac_wrap.base.arguments import Scores, as_scores, check_choice
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import DetectorError, InputError, PACWrapError
 
 Polarity = Literal["auto", "higher", "lower"]
@@ -76,10 +75,14 @@ def anomaly_scores(
     check_choice("polarity", polarity, ("auto", "higher", "lower"))
     raw, flip = _scorer(detector, anomaly_label, known=polarity != "auto")
     name = detector_name(detector)
+    # LocalOutlierFactor warns that a data frame has no names, which it drops itself
+    unnamed = hasattr(X, "columns") and hasattr(core_of(detector, trained=False), "novelty")
     try:
         if _is_a(detector, "pyod."):
             check_is_fitted(detector, "decision_scores_")
-        with _named(detector, X):
+        with warnings.catch_warnings() if unnamed else nullcontext():
+            if unnamed:
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
             values = raw(X)
     except NotFittedError as error:
         raise UnfittedError(
@@ -96,58 +99,6 @@ def anomaly_scores(
     return -scores if (flip if polarity == "auto" else polarity == "lower") else scores
 
 
-@contextmanager
-def _named(detector: Any, X: Any) -> Iterator[None]:
-    """Keep LocalOutlierFactor from warning that a data frame has no names: it drops them itself."""
-    if not (hasattr(X, "columns") and hasattr(core_of(detector, trained=False), "novelty")):
-        yield
-        return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        yield
-
-
-def takes_by_name(detector: Any) -> bool:
-    """Return whether a detector begins with a ColumnTransformer, which finds columns by their names."""
-    while detector is not None and not isinstance(detector, ColumnTransformer):
-        detector = detector.steps[0][1] if hasattr(detector, "steps") else handed_on(detector)
-    return detector is not None
-
-
-def takes_labels(detector: Any) -> bool:
-    """Return whether a detector is trained with labels: a classifier, or one whose `fit` demands y."""
-    if hasattr(detector, "steps"):
-        return takes_labels(detector.steps[-1][1])
-    if is_search(detector):
-        return takes_labels(detector.estimator)
-    if is_estimator(detector) and (is_classifier(detector) or get_tags(detector).target_tags.required):
-        return True
-    parameter = signature(detector.fit).parameters.get("y")
-    return parameter is not None and parameter.default is parameter.empty
-
-
-def is_search(detector: Any) -> bool:
-    """Return whether a detector searches for the best settings of another: GridSearchCV and its like."""
-    return is_estimator(detector) and all(
-        hasattr(detector, name) for name in ("estimator", "scoring", "cv", "refit")
-    )
-
-
-def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
-    """Return an untrained copy; `random` seeds whatever in it has no random_state of its own."""
-    copy = clone(detector, safe=False)
-    if random is not None and hasattr(copy, "get_params"):
-        for name, value in sorted(copy.get_params(deep=True).items()):
-            if value is None and name.split("__")[-1] == "random_state":
-                copy.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
-    return copy
-
-
-def trainable(detector: Any) -> bool:
-    """Return whether a detector can be trained; a class is none, and what is frozen stays as it is."""
-    return hasattr(detector, "fit") and not isinstance(detector, (FrozenEstimator, type))
-
-
 def is_estimator(detector: Any) -> bool:
     """Return whether a detector speaks scikit-learn's protocol of tags and parameters."""
     return hasattr(detector, "__sklearn_tags__") and not isinstance(detector, type)
@@ -162,14 +113,13 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
             f"the detector is the class {detector.__name__}, not an object; write {detector.__name__}(...)"
         )
     if _is_a(detector, "torch.nn"):
-        return _torch_scores(detector), False
-    if any(
-        _is_a(core_of(detector, trained=False), package) for package in ("pyod.", "pac_wrap_paper.detectors.")
-    ):
+        return partial(_torch_scores, detector), False
+    if _is_a(core_of(detector, trained=False), "pyod.", "pac_wrap_paper.detectors."):
         return _method(detector, "decision_function"), False
     if is_estimator(detector):
         if is_classifier(detector):
-            return _classifier_scores(detector, anomaly_label), False
+            _method(detector, "decision_function", "predict_proba")
+            return partial(_classifier_scores, detector, anomaly_label), False
         if is_outlier_detector(detector) or is_density(detector):
             return _method(detector, "score_samples", "decision_function"), True
     if not hasattr(detector, "fit") and callable(detector):
@@ -198,47 +148,51 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
     )
 
 
-def _classifier_scores(classifier: Any, anomaly_label: object) -> Callable[[Any], Any]:
+def class_scores(classifier: Any, X: Any) -> Scores:
+    """Return a column of scores for each class; of two classes with one score, its negative and itself."""
     # the decision function comes first: probabilities are squashed, and saturated ones lose their order
-    method = _method(classifier, "decision_function", "predict_proba")
-
-    def scores(X: Any) -> Any:
-        raw = np.asarray(method(X))
-        classes = list(classifier.classes_)
-        if len(classes) != 2 or anomaly_label not in classes:
-            raise DetectorError(
-                f"{detector_name(classifier)} knows the classes {classes}, but two are needed, one of them"
-                f" the anomaly label {anomaly_label!r}; train it on normal and anomalous points"
-            )
-        anomalous = classes.index(anomaly_label)
-        if raw.ndim == 2:
-            return raw[:, anomalous]
-        return raw if anomalous == 1 else -raw
-
-    return scores
+    for name in ("decision_function", "predict_proba"):
+        if not hasattr(classifier, name):
+            continue
+        scores = np.asarray(getattr(classifier, name)(X))
+        if scores.ndim == 1 and len(classifier.classes_) == 2:
+            scores = np.column_stack([-scores, scores])
+        if scores.ndim == 2 and scores.shape[1] == len(classifier.classes_):
+            return scores
+    raise DetectorError(
+        f"{detector_name(classifier)} has neither a decision_function nor predict_proba with a column for"
+        " each class; wrap a classifier that has, or call calibrate_classes with your own scores"
+    )
 
 
-def _torch_scores(module: Any) -> Callable[[Any], Any]:
-    def scores(X: Any) -> Any:
-        import torch
+def _classifier_scores(classifier: Any, anomaly_label: object, X: Any) -> Scores:
+    scores, classes = class_scores(classifier, X), list(classifier.classes_)
+    if len(classes) != 2 or anomaly_label not in classes:
+        raise DetectorError(
+            f"{detector_name(classifier)} knows the classes {classes}, but two are needed, one of them the"
+            f" anomaly label {anomaly_label!r}; train it on normal and anomalous points"
+        )
+    return scores[:, classes.index(anomaly_label)]
 
-        example = next(module.parameters(), torch.empty(0))
-        dtype = example.dtype if example.is_floating_point() else torch.get_default_dtype()
-        rows = X if isinstance(X, torch.Tensor) else torch.tensor(np.asarray(X), dtype=dtype)
-        # evaluation mode belongs to the whole module, so two threads may not switch it at once
-        with _MODE_LOCK:
-            modes = [(part, part.training) for part in module.modules()]
-            module.eval()
-            try:
-                with torch.no_grad():
-                    output = module(rows.to(example.device))
-            finally:
-                for part, training in modes:
-                    part.training = training
-        values = output.detach().cpu().to(torch.float64).numpy()
-        return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
-    return scores
+def _torch_scores(module: Any, X: Any) -> Any:
+    import torch
+
+    example = next(module.parameters(), torch.empty(0))
+    dtype = example.dtype if example.is_floating_point() else torch.get_default_dtype()
+    rows = X if isinstance(X, torch.Tensor) else torch.tensor(np.asarray(X), dtype=dtype)
+    # evaluation mode belongs to the whole module, so two threads may not switch it at once
+    with _MODE_LOCK:
+        modes = [(part, part.training) for part in module.modules()]
+        module.eval()
+        try:
+            with torch.no_grad():
+                output = module(rows.to(example.device))
+        finally:
+            for part, training in modes:
+                part.training = training
+    values = output.detach().cpu().to(torch.float64).numpy()
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def is_density(detector: Any) -> bool:
@@ -248,9 +202,9 @@ def is_density(detector: Any) -> bool:
     return tagged or type(core_of(detector, trained=False)).__name__ == "KernelDensity"
 
 
-def _is_a(detector: Any, package: str) -> bool:
-    """Return whether a class of the object comes from a package, without importing that package."""
-    return any(f"{base.__module__}.".startswith(package) for base in type(detector).__mro__)
+def _is_a(detector: Any, *packages: str) -> bool:
+    """Return whether a class of the object comes from one of some packages, without importing them."""
+    return any(f"{base.__module__}.".startswith(packages) for base in type(detector).__mro__)
 
 
 def detector_name(detector: Any) -> str:
@@ -285,71 +239,8 @@ def lineage(detector: Any) -> str | None:
     return outer if core is detector else f"{outer} of {detector_name(core)}"
 
 
-def class_scores(classifier: Any, X: Any) -> Scores:
-    """Return a column of scores for each class; of two classes with one score, its negative and itself."""
-    for name in ("decision_function", "predict_proba"):
-        if not hasattr(classifier, name):
-            continue
-        scores = np.asarray(getattr(classifier, name)(X))
-        if scores.ndim == 1 and len(classifier.classes_) == 2:
-            scores = np.column_stack([-scores, scores])
-        if scores.ndim == 2 and scores.shape[1] == len(classifier.classes_):
-            return scores
-    raise DetectorError(
-        f"{detector_name(classifier)} has neither a decision_function nor predict_proba with a column for"
-        " each class; wrap a classifier that has, or call calibrate_classes with your own scores"
-    )
-
-
 def take_rows(X: Any, rows: Indices) -> Any:
     """Return the given rows of an array, frame, sparse matrix or list, in the same kind of container."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
-
-
-def collected(X: Any) -> Any:
-    """Return rows that can be taken: a LazyFrame of Polars is computed, a table of Arrow becomes pandas'."""
-    lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.partition(".")[0] == "polars"
-    arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
-    return X.collect() if lazy else X.to_pandas() if arrow else X
-
-
-def aligned(X: Any, y: ArrayLike) -> tuple[Any, Any]:
-    """Return rows and labels that can be indexed, or refuse those that do not fit together."""
-    check_aligned("X", X, "y", y)
-    try:
-        rows, labels = indexable(X, y)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"X and y do not fit together: {error}") from error
-    return rows, labels
-
-
-def check_features(wrapper: BaseEstimator, X: Any, *, reset: bool) -> None:
-    """Compare the number and names of features with those a wrapper has seen, or with `reset` keep them."""
-    try:
-        validate_data(wrapper, X, skip_check_array=True, reset=reset)
-    except (ValueError, TypeError) as error:
-        raise InputError(str(error)) from error
-
-
-def names_of(X: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame, None if there are none, or some are no texts."""
-    names = list(getattr(X, "columns", ()))
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def check_names(seen: list[str], X: Any) -> None:
-    """Refuse a data frame whose columns are not those that were seen, in the same order."""
-    names = names_of(X)
-    if names is None or names == seen:
-        return
-    apart = {
-        "lacks": [one for one in seen if one not in names],
-        "adds": [one for one in names if one not in seen],
-    }
-    wrong = [f"{verb} {listed(ones)}" for verb, ones in apart.items() if ones]
-    raise InputError(
-        "the feature names should match those that were passed during fit, but X"
-        f" {' and '.join(wrong) or 'has them in another order'}; pass its columns in the order {listed(seen)}"
-    )

@@ -1,7 +1,6 @@
 """Training: which rows train a detector and which are left to calibrate, and what its `fit` is given."""
 
 import warnings
-from collections.abc import Iterator
 from functools import partial
 from inspect import signature
 from math import floor
@@ -11,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_outlier_detector
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import process_routing
 
 from pac_wrap.base.arguments import as_array, check_aligned, check_rate
@@ -23,11 +23,8 @@ from pac_wrap.detectors.scores import (
     anomaly_scores,
     detector_name,
     is_density,
-    is_search,
+    is_estimator,
     take_rows,
-    takes_labels,
-    trainable,
-    untrained,
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
@@ -36,7 +33,6 @@ from pac_wrap.ranks.memory import auc
 TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
 Share = float | Literal["auto"]
 Mask = NDArray[np.bool_]
-_HALF: Final = 0.5
 _FOLDS: Final = 5  # of a search, as scikit-learn has it
 _MOST: Final = 0.9  # of a class that has few rows, so that some of them train
 
@@ -53,7 +49,7 @@ def calibrating(n: int, share: Share, promise: Promise | None) -> int:
     """Return how many of n rows of a class calibrate; "auto" is half, or the least number that certifies."""
     if share != "auto":
         return round(share * n)
-    half = round(_HALF * n)
+    half = round(n / 2)
     needed = half if promise is None else half + promise.budget(half).missing
     # where even that is too few, half: a tenth of the class has to train
     return needed if needed <= floor(_MOST * n) else half
@@ -80,13 +76,11 @@ def divide(
     if keep_anomalies:
         wanted[1] = sizes[1]
     if subjects is None:
-        parts = [_drawn(np.flatnonzero(anomalous == label), wanted[label], random) for label in (False, True)]
+        drawn = _drawn([~anomalous, anomalous], wanted, random)
     else:
         shares = [size / n if n else 0.0 for n, size in zip(sizes, wanted, strict=True)]
-        parts = list(_drawn_subjects(anomalous, subjects, shares, random, keep_anomalies))
-    train, held_out = (np.sort(np.concatenate(rows)) for rows in zip(*parts, strict=True))
-    if keep_anomalies:
-        train = train[~anomalous[train]]
+        drawn = _drawn_subjects(anomalous, subjects, shares, random, keep_anomalies)[subjects]
+    train, held_out = np.flatnonzero(~drawn & ~(keep_anomalies & anomalous)), np.flatnonzero(drawn)
     if not train.size or not held_out.size:
         raise InputError(
             f"fit needs rows to train on ({'normal ones' if keep_anomalies else 'of both classes'})"
@@ -101,9 +95,9 @@ def divide(
 def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState) -> tuple[Indices, Indices]:
     """Return the rows to train on and those to calibrate on, `share` of each of many classes."""
     places = np.unique(y, return_inverse=True)[1]
-    classes = [np.flatnonzero(places == place) for place in range(places.max(initial=-1) + 1)]
-    parts = [_drawn(rows, round(share * rows.size), random) for rows in classes]
-    train, held_out = (np.sort(np.concatenate(rows)) for rows in zip(*parts, strict=True))
+    classes = [places == place for place in range(places.max(initial=-1) + 1)]
+    drawn = _drawn(classes, [round(share * np.count_nonzero(one)) for one in classes], random)
+    train, held_out = np.flatnonzero(~drawn), np.flatnonzero(drawn)
     if not train.size or not held_out.size:
         raise InputError(
             f"fit needs rows to train on and rows to calibrate on, got n_samples = {y.size}; add rows or"
@@ -112,31 +106,29 @@ def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState)
     return train, held_out
 
 
-def _drawn(rows: Indices, size: int, random: np.random.RandomState) -> tuple[Indices, Indices]:
-    """Return the rows that are left to train, and those that are drawn to calibrate."""
-    shuffled = random.permutation(rows)
-    return shuffled[size:], shuffled[:size]
+def _drawn(kinds: list[Mask], sizes: list[int], random: np.random.RandomState) -> Mask:
+    """Return which of all rows, or subjects, are drawn to calibrate: so many of each kind."""
+    chosen = np.zeros(kinds[0].size, dtype=bool)
+    for kind, size in zip(kinds, sizes, strict=True):
+        chosen[random.permutation(np.flatnonzero(kind))[:size]] = True
+    return chosen
 
 
 def _drawn_subjects(
-    anomalous: Mask,
-    subjects: Indices,
-    shares: list[float],
-    random: np.random.RandomState,
-    keep_anomalies: bool,
-) -> Iterator[tuple[Indices, Indices]]:
-    """Yield rows to train and to calibrate on, kind of subject by kind of subject."""
+    anomalous: Mask, subjects: Indices, shares: list[float], random: np.random.RandomState, keep: bool
+) -> Mask:
+    """Return which subjects are drawn to calibrate, with all of their rows."""
     has = [np.bincount(subjects[anomalous == label], minlength=subjects.max() + 1) for label in (False, True)]
     kinds = [(has[0] > 0) & (has[1] == 0), (has[0] == 0) & (has[1] > 0), (has[0] > 0) & (has[1] > 0)]
     if kinds[2].any():
         # of all subjects the same share, or rows of either class would come from the wrong mixture of them;
         # anomalies are not all kept here, so their share is that of the normal rows
-        shares = [shares[0] if keep_anomalies else max(shares)] * 2
-    for kind, share in zip(kinds, [*shares, max(shares)], strict=True):
-        members = np.flatnonzero(kind)
-        chosen = random.permutation(members)[: round(share * members.size)]
-        mine, drawn = kind[subjects], np.isin(subjects, chosen)
-        yield np.flatnonzero(mine & ~drawn), np.flatnonzero(mine & drawn)
+        shares = [shares[0] if keep else max(shares)] * 2
+    sizes = [
+        round(share * np.count_nonzero(kind))
+        for kind, share in zip(kinds, [*shares, max(shares)], strict=True)
+    ]
+    return _drawn(kinds, sizes, random)
 
 
 def as_subjects(subjects: ArrayLike, X: Any, rows: int) -> Indices:
@@ -170,6 +162,40 @@ def several_rows(anomalous: Mask, subjects: Indices) -> str | None:
     return (
         f"{' and '.join(found)} and depend on each other, so the stated confidence is too high; calibrate on"
         " one row of each subject, drawn at random"
+    )
+
+
+def trainable(detector: Any) -> bool:
+    """Return whether a detector can be trained; a class is none, and what is frozen stays as it is."""
+    return hasattr(detector, "fit") and not isinstance(detector, (FrozenEstimator, type))
+
+
+def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
+    """Return an untrained copy; `random` seeds whatever in it has no random_state of its own."""
+    copy = clone(detector, safe=False)
+    if random is not None and hasattr(copy, "get_params"):
+        for name, value in sorted(copy.get_params(deep=True).items()):
+            if value is None and name.split("__")[-1] == "random_state":
+                copy.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
+    return copy
+
+
+def takes_labels(detector: Any) -> bool:
+    """Return whether a detector is trained with labels: a classifier, or one whose `fit` demands y."""
+    if hasattr(detector, "steps"):
+        return takes_labels(detector.steps[-1][1])
+    if is_search(detector):
+        return takes_labels(detector.estimator)
+    if is_estimator(detector) and (is_classifier(detector) or get_tags(detector).target_tags.required):
+        return True
+    parameter = signature(detector.fit).parameters.get("y")
+    return parameter is not None and parameter.default is parameter.empty
+
+
+def is_search(detector: Any) -> bool:
+    """Return whether a detector searches for the best settings of another: GridSearchCV and its like."""
+    return is_estimator(detector) and all(
+        hasattr(detector, name) for name in ("estimator", "scoring", "cv", "refit")
     )
 
 

@@ -1,8 +1,7 @@
 """How much points depend on each other in time, and as how many independent ones they count.
 
-A diagnostic: it estimates, and promises nothing. `dependence` judges one indicator, such as that of an error
-(`exceedances`). `effective_size` judges a class by all of its scores: where one or two errors are allowed,
-they show no dependence, however strong it is.
+A diagnostic: it estimates, and promises nothing. `dependence` judges one indicator, such as that of an error,
+and `effective_size` a class by all of its scores: one or two errors show no dependence, however strong it is.
 """
 
 from collections.abc import Iterator
@@ -15,17 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import (
     Scores,
+    as_array,
     as_scores,
     check_choice,
     check_count,
-    check_positive,
     check_same_length,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.series.windows import Indices, as_positions
 
+Indices = NDArray[np.intp]
 _LONGEST: Final = 1 << 26
+_TOO_FAR: Final = 1 << 62
 # what the Fourier transform adds to a term that is 0 must not decide where a sum ends
 _ROUNDING: Final = 1e-12
 
@@ -42,7 +41,8 @@ class Dependence:
         The first distance, in units of the grid, at which the autocorrelation is within 2 / sqrt(pairs) of 0.
         Few points show little: the bound is then wide, and the lag small for want of evidence.
     autocorrelation : ndarray of float
-        The autocorrelation at lags 0, 1, 2, ...
+        At lag k, the mean product of the deviations of points that are k apart, divided by that at lag 0. NaN
+        where no pair is so far apart, and for a constant sequence at every lag but 0.
     """
 
     n: int
@@ -54,68 +54,6 @@ class Dependence:
     def misleading(self) -> bool:
         """Whether the points are worth less than half of their number."""
         return self.effective < self.n / 2.0
-
-    def spacing(self, every: int) -> int:
-        """Return how many steps apart points should be, given the steps in one unit of the grid."""
-        return self.lag * check_positive("every", every)
-
-
-def exceedances(scores: ArrayLike, thresholds: Thresholds, anomalous: bool = False) -> NDArray[np.bool_]:
-    """Return which points of one class are errors.
-
-    Parameters
-    ----------
-    scores : array-like of float
-        The scores of one class.
-    thresholds : Thresholds
-        Normal points are errors from `alarm_from` on, anomalous points below `clear_below`.
-    anomalous : bool
-        Which class it is.
-
-    Returns
-    -------
-    ndarray of bool
-
-    Examples
-    --------
-    >>> exceedances([0.1, 0.8], Thresholds(alarm_from=0.7, clear_below=0.3))
-    array([False,  True])
-    """
-    check_choice("anomalous", anomalous, (True, False))
-    return np.asarray(thresholds.y_fn(scores) == 0 if anomalous else thresholds.y_fp(scores) == 1)
-
-
-def autocorrelation(
-    indicator: ArrayLike, positions: ArrayLike | None = None, max_lag: int | None = None
-) -> Scores:
-    """Return the autocorrelation of a sequence.
-
-    At lag k it is the mean product of the deviations of points that are k apart, divided by that at lag 0.
-
-    Parameters
-    ----------
-    indicator : array-like of float
-        One finite value per point.
-    positions : array-like of int, optional
-        The places of the points on a regular grid, in units of the grid, where some are missing.
-    max_lag : int, optional
-        The last lag; all of them if None.
-
-    Returns
-    -------
-    ndarray of float
-        NaN where no pair is so far apart, and for a constant sequence at every lag but 0.
-
-    Examples
-    --------
-    >>> autocorrelation([1, 0, 1, 0], max_lag=2)
-    array([ 1., -1.,  1.])
-    """
-    values, steps = _on_grid(indicator, positions)
-    span = int(steps[-1] - steps[0])
-    last = span if max_lag is None else check_count("max_lag", max_lag)
-    found = _per_pair(*_lag_sums(values, steps))[: last + 1]
-    return np.pad(found, (0, last + 1 - found.size), constant_values=np.nan)
 
 
 def dependence(
@@ -130,14 +68,12 @@ def dependence(
 
     Parameters
     ----------
-    indicator, positions
-        As for `autocorrelation`.
+    indicator : array-like of float
+        One finite value per point.
+    positions : array-like of int, optional
+        The places of the points on a regular grid, in units of the grid, where some are missing.
     max_lag : int, optional
         Lags beyond are not looked at, such as those between series that were joined.
-
-    Returns
-    -------
-    Dependence
 
     Examples
     --------
@@ -149,14 +85,19 @@ def dependence(
     last = None if max_lag is None else check_count("max_lag", max_lag) + 1
     sums, pairs = _lag_sums(values, steps)
     sums, pairs = sums[:last], pairs[:last]
-    rho = _per_pair(sums, pairs)
+    rho = np.full(sums.size, np.nan)
+    rho[0] = 1.0
     if sums[0] == 0.0:
         return Dependence(values.size, float(values.size), 1, rho)
     lags = np.flatnonzero(pairs)
+    rho[lags] = sums[lags] / pairs[lags] / (sums[0] / pairs[0])
     terms = sums[lags] / sums[0]
     small = np.abs(rho[lags[1:]]) <= 2.0 / np.sqrt(pairs[lags[1:]]) + _ROUNDING
     lag = int(lags[1:][small.argmax()]) if small.any() else int(lags[-1]) + 1
-    inflation = max(2.0 * _initial_positive_sum(terms) - 1.0, 1.0)
+    # neighbouring pairs of terms, up to the first pair that is not above 0
+    paired = np.append(terms, 0.0)[: terms.size + terms.size % 2].reshape(-1, 2).sum(axis=1)
+    positive = np.logical_and.accumulate(paired > _ROUNDING)
+    inflation = max(2.0 * float(paired[positive].sum()) - 1.0, 1.0)
     return Dependence(values.size, max(values.size / inflation, 1.0), lag, rho)
 
 
@@ -167,8 +108,29 @@ def _on_grid(indicator: ArrayLike, positions: ArrayLike | None) -> tuple[Scores,
         raise InputError("indicator is empty; pass at least one point")
     if not np.isfinite(values).all():
         raise InputError("indicator must be finite, got infinite values; pass exceedances, which are 0 or 1")
-    steps = np.arange(values.size, dtype=np.intp) if positions is None else as_positions(positions)
+    steps = np.arange(values.size) if positions is None else as_array(positions, "positions")
+    if steps.ndim != 1:
+        raise InputError(
+            f"positions must be one-dimensional, one step number per point, got shape {steps.shape}"
+        )
     check_same_length("indicator", values.size, "positions", steps.size)
+    if steps.dtype.kind not in "iu":
+        raise InputError(
+            f"positions must be whole step numbers, got dtype {steps.dtype};"
+            " count steps from 0, for example with points.positions"
+        )
+    late = steps[1:] <= steps[:-1]
+    if late.any():
+        first = int(late.argmax()) + 1
+        raise InputError(
+            f"positions must increase, but number {first} is {steps[first]} after {steps[first - 1]};"
+            " sort the points by time and drop repeated ones"
+        )
+    if steps[0] < 0 or steps[-1] >= _TOO_FAR:
+        raise InputError(
+            f"positions must lie between 0 and 2^62, got {steps[0]} to {steps[-1]}; count steps from 0"
+        )
+    steps = steps.astype(np.intp)
     if steps[-1] - steps[0] >= _LONGEST:
         raise InputError(
             f"positions must span at most {_LONGEST:,} units of the grid, got {steps[-1] - steps[0] + 1:,};"
@@ -195,22 +157,6 @@ def _lag_sums(values: Scores, steps: Indices) -> tuple[Scores, Indices]:
     if size == values.size:  # no holes
         return sums(values), np.arange(size, 0, -1, dtype=np.intp)
     return sums(values), np.rint(sums(np.ones(values.size))).astype(np.intp)
-
-
-def _per_pair(sums: Scores, pairs: Indices) -> Scores:
-    found = np.full(sums.size, np.nan)
-    found[0] = 1.0
-    if sums[0] > 0.0:
-        there = pairs > 0
-        found[there] = sums[there] / pairs[there] / (sums[0] / pairs[0])
-    return found
-
-
-def _initial_positive_sum(terms: Scores) -> float:
-    """Return the sum of neighbouring pairs of terms, from the first, up to the first pair not above 0."""
-    pairs = np.append(terms, 0.0)[: terms.size + terms.size % 2].reshape(-1, 2).sum(axis=1)
-    ended = pairs <= _ROUNDING
-    return float(pairs[: ended.argmax()].sum() if ended.any() else pairs.sum())
 
 
 # cuts that leave this share of the points on the side where errors lie, if both sides have points enough
@@ -309,10 +255,6 @@ def effective_size(
         Which class it is.
     errors, events : int, optional
         How many are errors at the threshold, and how many runs of neighbouring windows they come from.
-
-    Returns
-    -------
-    EffectiveSize
 
     Examples
     --------

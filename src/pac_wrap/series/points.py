@@ -3,15 +3,21 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import (
     Scores,
     as_anomaly_mask,
     as_array,
+    as_scores,
     check_aligned,
+    check_choice,
+    check_count,
     check_positive,
     check_rate,
     check_same_length,
@@ -20,13 +26,13 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.calibrate import Request, certify_classes, warned
 from pac_wrap.method.certificate import Certificate, Overlap
-from pac_wrap.method.promise import OF_SERIES, Guarantee, assumed
+from pac_wrap.method.metrics import ViolationRate
+from pac_wrap.method.promise import OF_SERIES, Guarantee, as_guarantee, assumed
 from pac_wrap.method.provenance import Reduce, Sampling
 from pac_wrap.method.rule import Verdict
-from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.series.dependence import Dependence, EffectiveSize, dependence, effective_size, exceedances
-from pac_wrap.series.splits import SeriesSplit, check_random, drawn
-from pac_wrap.series.windows import Indices, leading_nan, windows
+from pac_wrap.method.thresholds import Thresholds, find_thresholds
+from pac_wrap.series.dependence import Dependence, EffectiveSize, Indices, dependence, effective_size
+from pac_wrap.series.splits import Division, SeriesSplit, check_random, division, drawn
 from pac_wrap.tails.bounds import min_samples
 
 
@@ -52,6 +58,85 @@ class Points:
     reduce: Reduce
     longest: int
 
+    def divided(
+        self, random: np.random.Generator, *, calibration: float = 0.2, block: int | None = None, gap: int = 0
+    ) -> SeriesSplit:
+        """Return a division at random, or in blocks of time, with a gap between the two parts.
+
+        At random, the share `calibration` of each class calibrates, and neighbours may end up in different
+        parts. With `block`, the steps of a block, a point belongs to the block it begins in; of the blocks
+        with an anomalous point, and of those without, that share is drawn, at least one for either part.
+        Points of the other blocks test, but for those with fewer than `gap` steps from the last step of one
+        to the first of the other between them and a calibration point; a draw that leaves a class out of the
+        test part is drawn again.
+
+        Examples
+        --------
+        >>> labels = np.zeros(100, dtype=int)
+        >>> labels[[15, 35, 85]] = 1
+        >>> points = window_points(np.zeros(100), labels)
+        >>> split = points.divided(np.random.default_rng(1), block=10, gap=3)
+        >>> np.unique(split.calibration // 10), split.test.size
+        (array([1, 9]), 74)
+        """
+        return self._division(random, calibration, block, gap)(random)
+
+    def violation(
+        self,
+        guarantee: Guarantee,
+        random: np.random.Generator,
+        *,
+        trials: int,
+        calibration: float = 0.2,
+        block: int | None = None,
+        gap: int = 0,
+        confidence: float = 0.95,
+    ) -> ViolationRate:
+        """Return what `trials` calibrations do on the test parts of divisions drawn as by `divided`.
+
+        The intervals, of this confidence, are about divisions of this one series. A rate counted on a test
+        part varies around the true one, so it may exceed its ceiling more often than delta even where points
+        are independent. Random divisions do not show dependence: unless scores are tied, the number of test
+        points beyond a threshold depends only on the numbers of points, as ranks are random in any series.
+
+        Examples
+        --------
+        >>> random = np.random.default_rng(0)
+        >>> labels = np.repeat(np.arange(100) % 4 == 3, 20)
+        >>> points = window_points(random.normal(3.0 * labels), labels)
+        >>> found = points.violation(Guarantee(0.1, 0.1, 0.1, 0.1), random, trials=50, block=20, gap=5)
+        >>> found.fpr.n, found.mean_fpr < 0.1
+        (50, True)
+        """
+        guarantee, trials = as_guarantee(guarantee), check_positive("trials", trials)
+        check_rate("confidence", confidence)
+        draw = self._division(random, calibration, block, gap)
+        sides = (False, guarantee.fpr), (True, guarantee.fnr)
+        # numbers of points come back, so their budgets are kept
+        budgets = [None if promise is None else cache(promise.budget) for _, promise in sides]
+        rates, ambiguity, separated = np.full((2, trials), np.nan), 0.0, np.zeros(trials, dtype=bool)
+        for trial in range(trials):
+            split = draw(random)
+            normal, anomalous = (self.scores[self.of_class(side, split.calibration)] for side, _ in sides)
+            found = (
+                None if budget is None else budget(scores.size)
+                for budget, scores in zip(budgets, (normal, anomalous), strict=True)
+            )
+            thresholds = find_thresholds(normal, anomalous, *found)
+            for side, promise in sides:
+                if promise is not None:
+                    tested = self.of_class(side, split.test)
+                    rates[int(side), trial] = self._errors(tested, thresholds, side).mean()
+            ambiguity += thresholds.rule.ambiguity(self.scores[split.test]) / trials
+            separated[trial] = thresholds.separated
+        return ViolationRate.counted(guarantee, rates, ambiguity, separated, confidence)
+
+    def _division(self, random: object, calibration: float, block: int | None, gap: int) -> Division:
+        check_random(random)
+        share, gap = check_rate("calibration", calibration), check_count("gap", gap)
+        block = None if block is None else check_positive("block", block)
+        return division(self.positions, self.labels == 1, share, block=block, gap=gap, extent=self.length)
+
     def of_class(self, anomalous: bool, among: Indices | None = None) -> Indices:
         """Return the ascending indices of the points of one class, among some or all of them."""
         index = np.arange(self.scores.size) if among is None else among
@@ -73,18 +158,17 @@ class Points:
         """Return how many independent points those of one class are worth, judged by all of their scores."""
         index = self.of_class(anomalous, among)
         errors = int(self._errors(index, thresholds, anomalous).sum())
-        events = np.unique(self._events()[index]).size if anomalous else None
+        # neighbours that are both anomalous belong to one event
+        together = (np.diff(self.positions) == self.every) & (self.labels[1:] == 1) & (self.labels[:-1] == 1)
+        event = np.concatenate([[0], np.cumsum(~together)])
+        events = np.unique(event[index]).size if anomalous else None
         return effective_size(self.scores[index], anomalous=anomalous, errors=errors, events=events)
 
     def _errors(self, index: Indices, thresholds: Thresholds, anomalous: bool) -> NDArray[np.bool_]:
         if (thresholds.clear_below if anomalous else thresholds.alarm_from) is None:
             return np.zeros(index.size, dtype=bool)
-        return exceedances(self.scores[index], thresholds, anomalous)
-
-    def _events(self) -> Indices:
-        """Return a number for each point that neighbours share if both are anomalous: that of their event."""
-        together = (np.diff(self.positions) == self.every) & (self.labels[1:] == 1) & (self.labels[:-1] == 1)
-        return np.concatenate([[0], np.cumsum(~together)])
+        scores = self.scores[index]
+        return np.asarray(thresholds.y_fn(scores) == 0 if anomalous else thresholds.y_fp(scores) == 1)
 
 
 def window_points(
@@ -101,19 +185,81 @@ def window_points(
     reduce : {"max", "mean", "last"}
         What is taken of a window's scores.
 
-    Returns
-    -------
-    Points
-
     Examples
     --------
     >>> window_points([0.1, 0.7, 0.2, 0.3], [0, 1, 0, 0], length=2, every=2).scores
     array([0.7, 0.3])
     """
     check_aligned("scores", scores, "labels", labels)
-    found = windows(scores, length, every)
-    values = found.reduced(reduce)
-    return Points(values, found.labels(labels), found.starts, length, every, reduce, found.longest)
+    length, every = check_positive("length", length), check_positive("every", every)
+    check_choice("reduce", reduce, ("max", "mean", "last"))
+    if length > every:
+        raise InputError(
+            f"length must not exceed every, or windows would overlap, got length = {length:,} and"
+            f" every = {every:,}; raise every"
+        )
+    values, warm_up = _after_warm_up(as_array(scores, "series"))
+    steps = warm_up + values.size
+    if steps < length:
+        raise InputError(
+            f"series must be at least one window long, got {steps:,} steps and windows of {length:,};"
+            " pass a longer series or a smaller length"
+        )
+    marks = as_anomaly_mask(labels, name="step_labels")
+    check_same_length("step_labels", marks.size, "the series", steps)
+    grid = np.arange(0, steps - length + 1, every, dtype=np.intp)
+    starts = grid[np.searchsorted(grid, warm_up) :]
+    if starts.size == 0:
+        raise InputError(
+            f"series has no whole window after its warm-up: its first {warm_up:,} of {steps:,} steps are NaN,"
+            f" and the last window begins at step {grid[-1]:,}; pass a longer series"
+        )
+
+    def cut(series: NDArray[Any]) -> NDArray[Any]:
+        """Return the windows as rows of a view, so that nothing is copied."""
+        return sliding_window_view(series, length)[starts[0] - warm_up :: every][: starts.size]
+
+    rows = cut(values)
+    if reduce == "mean":
+        reduced = _means(rows, starts)
+    else:
+        reduced = np.asarray(rows.max(axis=1)) if reduce == "max" else rows[:, -1].copy()
+    anomalous = np.asarray(cut(marks[warm_up:]).any(axis=1)).view(np.int8)
+    return Points(reduced, anomalous, starts, length, every, reduce, grid.size)
+
+
+def _leading_nan(values: NDArray[Any]) -> int:
+    """Return how many scores are missing before the first one."""
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=bool)
+    return values.size if missing.all() else int(np.argmin(missing))
+
+
+def _after_warm_up(series: NDArray[Any]) -> tuple[Scores, int]:
+    """Return the scores after the leading NaN, and the number of these; any other NaN is a gap."""
+    if series.ndim != 1:
+        return as_scores(series, "series"), 0
+    warm_up = _leading_nan(series)
+    values = as_scores(series[warm_up:], "series", missing=True)
+    gaps = np.isnan(values)
+    if gaps.any():
+        raise InputError(
+            f"series must not contain NaN after the warm-up, got {int(gaps.sum()):,} of {series.size:,}, the"
+            f" first at position {warm_up + int(gaps.argmax())}; cut the series at the gap or fill it"
+        )
+    return values, warm_up
+
+
+def _means(cut: NDArray[np.float64], starts: Indices) -> Scores:
+    low, high = cut.min(axis=1), cut.max(axis=1)
+    undefined = (low == -np.inf) & (high == np.inf)
+    if undefined.any():
+        raise InputError(
+            f"step_scores hold inf and -inf in {int(undefined.sum()):,} windows, the first at step"
+            f' {starts[undefined.argmax()]:,}, whose mean does not exist; use reduce="max" or "last"'
+        )
+    # divided first, sums of the largest doubles stay finite but for rounding, which clipping takes back
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.clip((cut / cut.shape[1]).sum(axis=1), low, high))
 
 
 def joined(series: Sequence[Points]) -> Points:
@@ -123,10 +269,6 @@ def joined(series: Sequence[Points]) -> Points:
     ----------
     series : sequence of Points
         The points of each series, made with the same windows.
-
-    Returns
-    -------
-    Points
 
     Examples
     --------
@@ -164,9 +306,10 @@ def calibrate_points(
 ) -> Certificate:
     """Return the certificate of the calibration part of some windows (of all, without a split).
 
-    It assumes mixing instead of independence. A `DependenceWarning` says where n overstates the evidence, and
-    what would help: if points of a class are worth less than half of their number, if nothing can be said of
-    them, or if all anomalies belong to one or two events.
+    It assumes mixing instead of independence, and its `sampling` says how the points were taken. A
+    `DependenceWarning` says where n overstates the evidence, and what would help: if points of a class are
+    worth less than half of their number, if nothing can be said of them, or if all anomalies belong to one or
+    two events.
 
     Parameters
     ----------
@@ -176,11 +319,6 @@ def calibrate_points(
         What to promise, and what is done where the classes overlap; see `calibrate`.
     split : SeriesSplit, optional
         Which points calibrate; all of them if None.
-
-    Returns
-    -------
-    Certificate
-        With `sampling`, which says how the points were taken.
 
     Raises
     ------
@@ -198,7 +336,7 @@ def calibrate_points(
     """
     if not isinstance(points, Points) or not isinstance(split, SeriesSplit | None):
         raise InputError(
-            "points must come from window_points and split from block_split or random_split, got"
+            "points must come from window_points and split from Points.divided, got"
             f" {type(points).__name__} and {type(split).__name__}"
         )
     calibrating = None if split is None else split.calibration
@@ -286,7 +424,7 @@ class Several:
 def several_series(
     names: Sequence[str], sizes: Sequence[int], scores: ArrayLike, labels: ArrayLike, *, every: int = 1
 ) -> Several:
-    """Return the steps of several series, or every so manieth of them, as points.
+    """Return the steps of several series, or every so manieth of them, as points, and whose they are.
 
     Parameters
     ----------
@@ -299,11 +437,6 @@ def several_series(
         start of a series are its warm-up, and are left out.
     every : int
         The steps between two points of a series.
-
-    Returns
-    -------
-    Several
-        The points, for `calibrate_points`, and which series they are of.
 
     Raises
     ------
@@ -325,17 +458,16 @@ def several_series(
     warm_up = 0
     for name, start, end in zip(names, ends[:-1], ends[1:], strict=True):
         steps, marks = values[start:end], mask[start:end].view(np.int8)
-        without = leading_nan(steps)
+        without = _leading_nan(steps)
         warm_up += without
         if (steps.size - 1) // every * every < without:
             continue  # no step that is to be taken has a score
         try:
-            taken = windows(steps, 1, every)
+            taken = window_points(steps, marks, every=every)
         except InputError as error:
             raise InputError(f"series {quoted(name)}: {error}") from error
         # taken by themselves, scores keep their type
-        at = taken.starts
-        found.append((name, Points(steps[at], marks[at], at, 1, every, "max", taken.longest)))
+        found.append((name, replace(taken, scores=steps[taken.positions])))
     if not found:
         raise InputError(
             f"none of the steps to be taken, one in every {every:,} of {values.size:,}, has a score; pass"

@@ -23,7 +23,7 @@ from pac_wrap import (
     evaluate,
 )
 from pac_wrap.method.metrics import Metrics
-from pac_wrap.series import Points, SeriesSplit, random_split, several_series
+from pac_wrap.series import Points, SeriesSplit, several_series, window_points
 from pac_wrap.tails import Rate, min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import smd_machines
@@ -99,7 +99,8 @@ class Scored(NamedTuple):
     def divided(self, split: Split, seed: int) -> SeriesSplit:
         """Return which points calibrate and which are measured."""
         if self.points is None:
-            return random_split(self.labels, np.random.default_rng([seed, 17]), calibration=SHARE)
+            points = window_points(self.scores, self.labels)
+            return points.divided(np.random.default_rng([seed, 17]), calibration=SHARE)
         return divide(
             self.points, seed, blocks=_BLOCKS[self.data] if split == "blocks" else None, share=SHARE
         )

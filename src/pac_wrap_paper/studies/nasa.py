@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap.series import Points, block_violation, random_violation, window_points
+from pac_wrap.series import Points, window_points
 from pac_wrap.tails import Rate, min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import nasa_channels
@@ -84,10 +84,8 @@ def usable_channels(share: float = SHARE, most: int | None = None) -> tuple[str,
 def _check(name: str, points: Points, seed: int, trials: int) -> Row:
     """Return how often a ceiling is exceeded on the rest of the series, over many divisions of it."""
     random = np.random.default_rng([seed, 10])
-    scores, labels = points.scores, points.labels
-    mixed = random_violation(scores, labels, ASKED, random, trials=trials, calibration=SHARE)
-    division: dict[str, Any] = {"trials": trials, "calibration": SHARE, "block": BLOCK, "gap": GAP}
-    apart = block_violation(scores, labels, points.positions, ASKED, random, **division)
+    mixed = points.violation(ASKED, random, trials=trials, calibration=SHARE)
+    apart = points.violation(ASKED, random, trials=trials, calibration=SHARE, block=BLOCK, gap=GAP)
     return {
         "channel": name,
         "FPR, random": mixed.fpr,

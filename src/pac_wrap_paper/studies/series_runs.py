@@ -7,8 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from pac_wrap import Algorithm1, Guarantee, Hold, Raise
-from pac_wrap.series import Points, SeriesSplit, block_split, independent_violation, random_split
+from pac_wrap.series import Points, SeriesSplit
 from pac_wrap.tails import error_budget
+from pac_wrap.validation import independent_violation
 from pac_wrap_paper.studies.charts import Bar, IntervalChart
 from pac_wrap_paper.studies.printed import as_meant
 from pac_wrap_paper.studies.scored import PRINTED, PROVED, RAISED, Wrapped, rate_cells, wrap_scores
@@ -48,12 +49,8 @@ def divide(
 ) -> SeriesSplit:
     """Return a division of the points: in blocks (so many steps, and the gap between them), or at random."""
     random = np.random.default_rng([seed, 9])
-    if blocks is None:
-        return random_split(points.labels, random, calibration=share)
-    block, gap = blocks
-    return block_split(
-        points.positions, points.labels, random, calibration=share, block=block, gap=gap, extent=points.length
-    )
+    block, gap = (None, 0) if blocks is None else blocks
+    return points.divided(random, calibration=share, block=block, gap=gap)
 
 
 def wrap_series(title: str, points: Points, split: SeriesSplit, seed: int, share: float = 0.2) -> SeriesRun:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from pac_wrap import calibrate
-from pac_wrap.series import Points, autocorrelation, block_violation, joined, window_points
+from pac_wrap.series import Points, dependence, joined, window_points
 from pac_wrap.tails import Rate, min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import missing_machines, smd_machines
@@ -104,10 +104,9 @@ def _spacing(scores: list[Floats], labels: list[Labels], every: int, seed: int, 
         found = points.dependence(thresholds, kind)
         row |= {name: points.of_class(kind).size, f"worth, {name}": None, f"spacing, {name}": None}
         if found is not None:
-            row |= {f"worth, {name}": found.effective, f"spacing, {name}": found.spacing(every)}
-    random, where = np.random.default_rng([seed, 11, every]), points.positions
-    division: dict[str, Any] = {"calibration": HALF, "block": BLOCK, "gap": GAP, "extent": points.length}
-    broken = block_violation(points.scores, points.labels, where, ASKED, random, trials=trials, **division)
+            row |= {f"worth, {name}": found.effective, f"spacing, {name}": found.lag * every}
+    random = np.random.default_rng([seed, 11, every])
+    broken = points.violation(ASKED, random, trials=trials, calibration=HALF, block=BLOCK, gap=GAP)
     return (
         row
         | {"FPR exceeded": broken.fpr, "FNR exceeded": broken.fnr}
@@ -197,7 +196,7 @@ def _errors(points: Points, anomalous: bool) -> tuple[Floats, Indices]:
 
 
 def _correlations(points: Points, anomalous: bool, lags: range) -> tuple[float, ...]:
-    found = autocorrelation(*_errors(points, anomalous), max_lag=lags[-1])
+    found = dependence(*_errors(points, anomalous), max_lag=lags[-1]).autocorrelation
     return tuple(float(found[lag]) for lag in lags)
 
 

@@ -42,7 +42,7 @@ from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Figure, account_of
 from pac_wrap.report.pictures import Drawing, panels
 from pac_wrap.report.render import as_json, html
-from pac_wrap.series.splits import independent_violation
+from pac_wrap.validation import independent_violation
 from support.exceeded import exceeded
 from support.kept import kept as kept_by
 from support.resealed import mutants, tampered

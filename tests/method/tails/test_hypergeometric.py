@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from pac_wrap import Guarantee
-from pac_wrap.series import independent_violation
 from pac_wrap.tails import bounds
 from pac_wrap.tails.bounds import hypergeometric_cdf
+from pac_wrap.validation import independent_violation
 
 
 def counted(k: int, n: int, marked: int, total: int) -> float:

@@ -13,7 +13,7 @@ import pytest
 from joblib.externals.loky import get_reusable_executor
 from scipy.stats import hypergeom
 
-from pac_wrap.series import Points, dependence, random_split, window_points
+from pac_wrap.series import Points, dependence, window_points
 from pac_wrap.series.splits import SeriesSplit
 from pac_wrap.tails import Rate
 from pac_wrap_paper.data import load, series_names
@@ -199,7 +199,7 @@ def test_the_larger_share_is_the_smallest_whole_percentage_that_suffices(there: 
     points = drawn_points(there)
     (share,) = (one.share for one in smd._runs(points, seed=0) if one.share != smd.SHARE)
     sizes = [
-        random_split(points.labels, np.random.default_rng(0), calibration=tried).calibration
+        points.divided(np.random.default_rng(0), calibration=tried).calibration
         for tried in (share, round(share - 0.01, 2))
     ]
     assert points.labels[sizes[0]].sum() >= NEEDED
@@ -287,7 +287,7 @@ def test_a_run_that_certifies_nothing_shows_no_error_rates() -> None:
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1], [3000, 1500])
     points = window_points(random.normal(-6.0 * labels), labels)
-    parts = random_split(labels, random)
+    parts = points.divided(random)
     (row,) = rate_rows([wrap_series("upside down", points, parts, 0)], {})
     assert (row["eps"], row["ERR"], row["FNR_th"], row["nothing kept"]) == (None, None, None, 1)
 

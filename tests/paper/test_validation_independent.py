@@ -17,8 +17,9 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.metrics import ExactViolation
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.thresholds import alarm_from, clear_below
-from pac_wrap.series import block_violation, independent_violation, random_violation
+from pac_wrap.series import window_points
 from pac_wrap.tails.bounds import error_budget
+from pac_wrap.validation import independent_violation
 from statistical.claims import assert_at_most, assert_power, assert_rate
 from support.slow import slow_but
 from support.strategies import Floats
@@ -185,7 +186,7 @@ SERIES = {
 def test_random_divisions_of_any_series_exceed_just_as_often(kind: str) -> None:
     values = SERIES[kind]
     assert np.unique(values).size == values.size
-    found = random_violation(values, LABELS, TENTH, np.random.default_rng(2), trials=TRIALS)
+    found = window_points(values, LABELS).violation(TENTH, np.random.default_rng(2), trials=TRIALS)
     law = independent_violation((300, 100), (1200, 400), TENTH)
     for rate, expected, n, m in ((found.fpr, law.fpr, 300, 1200), (found.fnr, law.fnr, 100, 400)):
         assert rate is not None
@@ -201,7 +202,7 @@ def test_random_divisions_of_any_series_exceed_just_as_often(kind: str) -> None:
 
 def test_random_divisions_of_tied_scores_exceed_at_most_as_often() -> None:
     values = np.round(SERIES["autoregression"], 1)
-    found = random_violation(values, LABELS, TENTH, np.random.default_rng(3), trials=TRIALS)
+    found = window_points(values, LABELS).violation(TENTH, np.random.default_rng(3), trials=TRIALS)
     law = independent_violation((300, 100), (1200, 400), TENTH)
     for rate, bound in ((found.fpr, law.fpr), (found.fnr, law.fnr)):
         assert rate is not None
@@ -212,10 +213,10 @@ def test_random_divisions_of_tied_scores_exceed_at_most_as_often() -> None:
 
 def test_divisions_in_blocks_of_a_dependent_series_exceed_more_often() -> None:
     # the fact that random divisions hide: here the difference is far beyond any luck
-    values, steps, trials = SERIES["autoregression"], np.arange(LABELS.size), 400
+    values, trials = SERIES["autoregression"], 400
     random = np.random.default_rng(5)
     labels = np.repeat(random.permutation(20) < 5, 100).astype(int)
-    found = block_violation(values, labels, steps, TENTH, random, trials=trials, block=50, gap=0)
+    found = window_points(values, labels).violation(TENTH, random, trials=trials, block=50)
     law = independent_violation((300, 100), (1200, 400), TENTH)
     assert found.fpr is not None
     assert law.fpr is not None
