@@ -38,7 +38,7 @@ CALLED = [
     and not (inspect.isclass(found) and issubclass(found, (BaseException, Enum)))
 ]
 # what is public beside the package's own names
-ENGINE = ("calibrate", "certify_curve", "calibrate_groups", "calibrate_kinds", "decide", "score")
+ENGINE = ("calibrate", "certify_curve", "decide", "score")
 ELSEWHERE = {
     **{name: import_module(name).__all__ for name in SUBMODULES},
     "pac_wrap_paper.baselines": ("cpad", "cpad_budget", "f1_max", "percentile"),

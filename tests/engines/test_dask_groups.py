@@ -37,7 +37,7 @@ def test_the_certificate_is_that_of_memory(column: str, options: dict[str, Any])
     frame = drawn()
     # one partition of which all rows go elsewhere may be left empty
     df = dd.from_pandas(frame, npartitions=9)
-    found = engine.calibrate_groups(df, ASKED, group=column, **options)
+    found = engine.calibrate(df, ASKED, by=column, **options)
     assert found.to_json() == in_memory(frame, column, **options).to_json()
 
 
@@ -49,7 +49,7 @@ def test_two_worker_processes_give_the_same() -> None:
     assert whole.pool is not None
     with cluster() as started, current(started):
         df = dd.from_pandas(frame, npartitions=4)
-        found = engine.calibrate_groups(df, ASKED, group="name", **options)
+        found = engine.calibrate(df, ASKED, by="name", **options)
         decided = engine.decide(df, found, group="name").compute()
     assert found.score_type == "float32"
     assert found.to_json() == whole.to_json()
@@ -76,7 +76,7 @@ def test_labels_may_be_texts_of_which_a_partition_has_only_one() -> None:
     frame = drawn().sort_values("label", kind="stable")
     named = frame.assign(label=np.array(["ok", "fault"])[frame["label"]])
     df = dd.from_pandas(named, npartitions=4, sort=False)
-    found = engine.calibrate_groups(df, ASKED, group="number", anomaly_label="fault")
+    found = engine.calibrate(df, ASKED, by="number", anomaly_label="fault")
     assert found == in_memory(frame, "number")
 
 
@@ -85,15 +85,17 @@ def test_what_is_wrong_is_refused() -> None:
 
     def refused(changed: Any = frame, **options: Any) -> str:
         df = dd.from_pandas(changed, npartitions=2, sort=False)
-        return refusal(lambda: engine.calibrate_groups(df, **({"group": "name"} | options)))
+        return refusal(lambda: engine.calibrate(df, **({"by": "name"} | options)))
 
     gaps = frame.assign(score=frame["score"].where(frame.index != 70))
     assert "scores must not be empty or NaN, got 1 of 50 in partition 1" in refused(gaps)
     unlabelled = frame.assign(label=frame["label"].where(frame.index > 0))
     assert "labels of partition 0 must not be missing, got 1 of 50" in refused(unlabelled)
     assert "labels of partition 0" in refused(frame.assign(label=frame["label"] + 5))
-    assert "cannot be the group as well" in refused(group="label")
-    assert "there is no column 'nam'; did you mean 'name'?" in refused(group="nam")
+    assert "cannot be the group as well" in refused(by="label")
+    assert "by goes with no kinds" in refused(kinds="number")
+    assert "give by too" in refused(by=None, together=True)
+    assert "there is no column 'nam'; did you mean 'name'?" in refused(by="nam")
     assert "scores are empty" in refused(frame.iloc[:0])
     assert "at most 1,000 characters" in refused(frame.assign(name="x" * 1001))
     assert "pool goes with" in refused(pool=True, overlap="raise")
@@ -112,10 +114,10 @@ def test_types_that_differ_and_rows_that_change_are_refused(monkeypatch: pytest.
     frame = drawn(60)
     pieces = [frame.assign(name=7), frame.assign(name="7")]
     mixed = dd.from_map(lambda piece: piece, pieces, meta=frame.iloc[:0])
-    assert "groups hold both 7 and '7'" in refusal(lambda: engine.calibrate_groups(mixed, group="name"))
+    assert "groups hold both 7 and '7'" in refusal(lambda: engine.calibrate(mixed, by="name"))
     df = dd.from_pandas(frame, npartitions=2)
     monkeypatch.setattr(engine, "_numbered", _twice)
-    assert "has other rows each time" in refusal(lambda: engine.calibrate_groups(df, group="name"))
+    assert "has other rows each time" in refusal(lambda: engine.calibrate(df, by="name"))
 
 
 _once = engine._numbered
@@ -130,9 +132,9 @@ def test_the_user_is_warned_as_in_memory() -> None:
     frame = drawn()
     upside_down = dd.from_pandas(frame.assign(score=-frame["score"]), npartitions=2)
     with pytest.warns(UpsideDownWarning, match="in 7 of 7 groups"):
-        engine.calibrate_groups(upside_down, group="number")
+        engine.calibrate(upside_down, by="number")
     with pytest.warns(VacuousWarning) as found:
-        engine.calibrate_groups(dd.from_pandas(frame, npartitions=2), Guarantee(), group="name")
+        engine.calibrate(dd.from_pandas(frame, npartitions=2), Guarantee(), by="name")
     assert found[0].filename == __file__
 
 

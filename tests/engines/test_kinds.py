@@ -82,7 +82,7 @@ def in_memory(frame: Any, column: str = "both", guarantee: Guarantee = ASKED, **
 
 def asked(case: dict[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in case.items() if name != "column"}
-    return {"guarantee": ASKED, "kind": case["column"], **given}
+    return {"guarantee": ASKED, "kinds": case["column"], **given}
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def in_spark(session: Any, frame: Any) -> Any:
 def test_dask_gives_the_certificate_of_memory(case: dict[str, Any]) -> None:
     # some partitions have no anomaly
     frame = drawn().sort_values("label", kind="stable", ignore_index=True)
-    found = by_dask.calibrate_kinds(dd.from_pandas(frame, npartitions=9), **asked(case))
+    found = by_dask.calibrate(dd.from_pandas(frame, npartitions=9), **asked(case))
     assert found.to_json() == in_memory(frame, **case)
 
 
@@ -119,10 +119,10 @@ def test_types_of_scores_labels_and_kinds_change_nothing_in_dask() -> None:
         label=np.array(["ok", "fault"])[frame["label"]], both=frame["both"].astype("category")
     )
     df = dd.from_pandas(named, npartitions=5)
-    found = by_dask.calibrate_kinds(df, ASKED, kind="both", anomaly_label="fault")
+    found = by_dask.calibrate(df, ASKED, kinds="both", anomaly_label="fault")
     assert found.score_type == "float32"
     assert found.to_json() == in_memory(frame)
-    assert by_dask.calibrate_kinds(df, ASKED, kind="day", anomaly_label="fault").to_json() == in_memory(
+    assert by_dask.calibrate(df, ASKED, kinds="day", anomaly_label="fault").to_json() == in_memory(
         frame, "day"
     )
 
@@ -132,15 +132,15 @@ def test_what_is_wrong_is_refused_by_dask() -> None:
 
     def said(changed: Any = frame, **options: Any) -> str:
         df = dd.from_pandas(changed, npartitions=3)
-        return refusal(lambda: by_dask.calibrate_kinds(df, **({"kind": "fault"} | options)))
+        return refusal(lambda: by_dask.calibrate(df, **({"kinds": "fault"} | options)))
 
     assert "must hold kinds: texts, whole numbers, dates or booleans, but its type is float64" in said(
-        kind="real"
+        kinds="real"
     )
-    assert "column 'label' cannot be the kind as well" in said(kind="label")
-    assert "there is no column 'falt'; did you mean 'fault'?" in said(kind="falt")
+    assert "column 'label' cannot be the kind as well" in said(kinds="label")
+    assert "there is no column 'falt'; did you mean 'fault'?" in said(kinds="falt")
     gaps = frame.assign(both=frame["both"].where(frame.index != 7, None))
-    assert "is empty in 1 rows of" in said(gaps, kind="both")
+    assert "is empty in 1 rows of" in said(gaps, kinds="both")
     many = frame.assign(fault=(frame.index % 41).astype(str))
     assert "names 41 kinds of normal points; at most 40" in said(many)
     assert "scores must not be empty or NaN, got 1 of" in said(
@@ -153,7 +153,7 @@ def test_what_is_wrong_is_refused_by_dask() -> None:
 def test_too_few_labels_of_a_kind_are_warned_of_once() -> None:
     frame = drawn().assign(both=lambda frame: np.where(frame.index < 9, "new", "old"))
     with pytest.warns(VacuousWarning, match="'new': [0-9] scores, too few") as warned:
-        found = by_dask.calibrate_kinds(dd.from_pandas(frame, npartitions=3), ASKED, kind="both")
+        found = by_dask.calibrate(dd.from_pandas(frame, npartitions=3), ASKED, kinds="both")
     assert found.empty
     assert len(warned) == 1
 
@@ -218,7 +218,7 @@ def test_spark_gives_the_certificate_of_memory(session: Any, case: dict[str, Any
 
     session.conf.set("spark.sql.ansi.enabled", ansi)
     frame = drawn()
-    found = by_spark.calibrate_kinds(in_spark(session, frame), **asked(case))
+    found = by_spark.calibrate(in_spark(session, frame), **asked(case))
     assert found.to_json() == in_memory(frame, **case)
 
 
@@ -231,23 +231,23 @@ def test_types_that_change_nothing_in_spark_and_what_is_refused(
     frame = drawn(np.float32)
     named = frame.assign(label=np.array(["ok", "fault"])[frame["label"]])
     df = in_spark(session, named)
-    found = by_spark.calibrate_kinds(df, ASKED, kind="day", anomaly_label="fault")
+    found = by_spark.calibrate(df, ASKED, kinds="day", anomaly_label="fault")
     assert found.score_type == "float32"
     assert found.to_json() == in_memory(frame, "day")
 
     def said(changed: Any, **options: Any) -> str:
-        return refusal(lambda: by_spark.calibrate_kinds(in_spark(session, changed), **options))
+        return refusal(lambda: by_spark.calibrate(in_spark(session, changed), **options))
 
     assert "must hold kinds: texts, whole numbers, dates or booleans, but its type is double" in said(
-        frame, kind="real"
+        frame, kinds="real"
     )
-    assert "column 'label' cannot be the kind as well" in said(frame, kind="label")
+    assert "column 'label' cannot be the kind as well" in said(frame, kinds="label")
     many = frame.assign(fault=np.arange(ROWS).astype(str))
-    assert "column 'fault' names more than 40 kinds of a class" in said(many, kind="fault")
+    assert "column 'fault' names more than 40 kinds of a class" in said(many, kinds="fault")
     some = frame.assign(fault=(frame.index % 41).astype(str))
-    assert "names 41 kinds of normal points; at most 40" in said(some, kind="fault")
+    assert "names 41 kinds of normal points; at most 40" in said(some, kinds="fault")
     gaps = frame.assign(both=frame["both"].where(frame.index != 7, None))
-    assert "is empty in 1 rows of" in said(gaps, kind="both")
+    assert "is empty in 1 rows of" in said(gaps, kinds="both")
     # a frame that has other rows each time it is computed
     from pac_wrap.engines import spark
     from pac_wrap.engines.spark import fetched
@@ -256,7 +256,7 @@ def test_types_that_change_nothing_in_spark_and_what_is_refused(
         return fetched(part.where("label = 1") if "count" in part.columns else part)
 
     monkeypatch.setattr(spark, "fetched", fewer)
-    assert "other rows each time it is computed" in said(frame, kind="number")
+    assert "other rows each time it is computed" in said(frame, kinds="number")
 
 
 @pytest.mark.parametrize("engine", [by_dask, by_spark], ids=["dask", "spark"])

@@ -40,10 +40,10 @@ for ansi in ("true", "false"):
     for overlap in ("abstain", "raise", "hold_fnr"):
         made = spark.calibrate(df, Guarantee(0.02, 0.1), overlap=overlap, **options)
         found[f"{overlap} {ansi}"] = made.to_json()
-    made = spark.calibrate_kinds(df, Guarantee(0.02, ceilings), **options)
+    made = spark.calibrate(df, Guarantee(0.02, ceilings), kinds="kind", **options)
     found[f"kinds {ansi}"] = made.to_json()
 try:
-    spark.calibrate_kinds(df, kind="real", **options)
+    spark.calibrate(df, kinds="real", **options)
 except InputError as error:
     found["refused"] = str(error)
 certificate = spark.calibrate(df, **options)

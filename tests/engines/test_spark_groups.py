@@ -55,7 +55,7 @@ def test_certificate_and_verdicts_are_those_of_memory(column: str, session: Any)
     frame = drawn()
     df = frame_of(session, frame)
     options = OPTIONS["together, with a pool" if column in ("name", "float") else "each by itself"]
-    found = spark.calibrate_groups(df, ASKED, group=column, **options)
+    found = spark.calibrate(df, ASKED, by=column, **options)
     assert found.to_json() == in_memory(frame, column, **options).to_json()
     known = in_memory(frame[frame["number"] != 2], column, **options)
     frame.loc[7:9, "score"] = [np.nan, np.inf, -np.inf]
@@ -77,12 +77,12 @@ def test_other_strategies_narrow_scores_and_blocks_of_whole_groups(
     frame = drawn(kind=np.float32)
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     df = frame_of(session, frame, number="smallint")
-    found = spark.calibrate_groups(df, ASKED, group="number", **OPTIONS["raise"])
+    found = spark.calibrate(df, ASKED, by="number", **OPTIONS["raise"])
     assert found.score_type == "float32"
     assert found.to_json() == in_memory(frame, "number", **OPTIONS["raise"]).to_json()
     named = frame.assign(label=np.array(["ok", "fault"])[frame["label"]])
-    again = spark.calibrate_groups(
-        frame_of(session, named), ASKED, group="number", overlap="raise", anomaly_label="fault"
+    again = spark.calibrate(
+        frame_of(session, named), ASKED, by="number", overlap="raise", anomaly_label="fault"
     )
     assert again == found
     assert "holds float32 scores" in refusal(
@@ -113,20 +113,20 @@ def test_what_is_wrong_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch)
 
     def refused(changed: pd.DataFrame = frame, **options: Any) -> str:
         df = frame_of(session, changed)
-        return refusal(lambda: spark.calibrate_groups(df, **({"group": "name"} | options)))
+        return refusal(lambda: spark.calibrate(df, **({"by": "name"} | options)))
 
     gaps = frame.assign(score=frame["score"].where(frame.index != 70))
     assert "scores must not be empty or NaN, got 1 of 100" in refused(gaps)
     unlabelled = frame.assign(label=frame["label"].astype(object).where(frame.index > 0, None))
     assert "labels must not be missing, got 1 of 100" in refused(unlabelled)
     assert "labels" in refused(frame.assign(label=frame["label"] + 5))
-    assert "cannot be the group as well" in refused(group="score")
-    assert "there is no column 'nam'; did you mean 'name'?" in refused(group="nam")
+    assert "cannot be the group as well" in refused(by="score")
+    assert "there is no column 'nam'; did you mean 'name'?" in refused(by="nam")
     assert "must hold groups: texts, numbers, dates or booleans, but its type is timestamp" in refused(
         frame.assign(name=pd.Timestamp(2026, 1, 31))
     )
     df = frame_of(session, frame)
-    assert "scores are empty" in refusal(lambda: spark.calibrate_groups(df.limit(0), group="name"))
+    assert "scores are empty" in refusal(lambda: spark.calibrate(df.limit(0), by="name"))
     alone = spark.calibrate(frame_of(session, drawn()), ASKED)
     assert "of no groups" in refusal(lambda: spark.decide(df, alone, group="name"))
     whole: GroupCertificate = in_memory(frame, "name")

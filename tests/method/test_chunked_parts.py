@@ -21,7 +21,7 @@ from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask
 from support.slow import slow_but
 from support.strategies import RULES, refusal, scores_of_any_type
 
-Batch = tuple[Any, Any]
+Part = tuple[Any, Any]
 Sample = tuple[Any, int]
 BAD = Request(anomaly_label="bad")
 
@@ -54,7 +54,7 @@ def test_every_order_and_merge_tree_gives_the_certificate_of_the_whole(
     def run(task: PartitionTask, some: Sequence[int] = order) -> PartitionAnswer:
         sent = pickle.dumps(task)
         # a pickle comes and goes as it would between machines; this one was made a line above
-        answers = [pickle.dumps(pickle.loads(sent)(i, [parts[i]])) for i in some]
+        answers = [pickle.dumps(pickle.loads(sent)(i, *parts[i])) for i in some]
         return added([pickle.loads(answer) for answer in answers], merges)
 
     # the sample may be any part, and say anything of how many there are
@@ -71,15 +71,15 @@ def test_every_order_and_merge_tree_gives_the_certificate_of_the_whole(
 class Counted:
     """Runs tasks over parts, and counts the passes."""
 
-    def __init__(self, parts: list[list[Batch]]) -> None:
+    def __init__(self, parts: list[Part]) -> None:
         self.parts, self.passes = parts, 0
 
     def __call__(self, task: PartitionTask) -> PartitionAnswer:
         self.passes += 1
-        return reduce(add, [task(i, batches) for i, batches in enumerate(self.parts)])
+        return reduce(add, [task(i, *part) for i, part in enumerate(self.parts)])
 
     def sample(self, place: int) -> Sample:
-        return (lambda task: task(place, self.parts[place])), len(self.parts)
+        return (lambda task: task(place, *self.parts[place])), len(self.parts)
 
 
 def many_parts(shift: float, ordered: bool) -> tuple[Any, Any, Counted]:
@@ -89,7 +89,7 @@ def many_parts(shift: float, ordered: bool) -> tuple[Any, Any, Counted]:
     order = np.argsort(values) if ordered else np.arange(values.size)
     values, labels = values[order], labels[order].astype(int)
     pieces = zip(np.split(values, 10), np.split(labels, 10), strict=True)
-    return values, labels, Counted([[piece] for piece in pieces])
+    return values, labels, Counted([*pieces])
 
 
 @pytest.mark.parametrize("overlap", ["abstain", "abstain_always", "hold_fnr", "hold_fpr"])
@@ -132,31 +132,31 @@ def test_many_ranks_are_not_guessed() -> None:
 
 
 def test_a_sample_with_something_wrong_leaves_it_to_the_pass_to_say_so() -> None:
-    run = Counted([[([0.1], [0])], [([np.nan], [1])], [([0.3], [2])], [([0.4], [1])]])
+    run = Counted([([0.1], [0]), ([np.nan], [1]), ([0.3], [2]), ([0.4], [1])])
     for place in range(4):
         message = refusal(calibrate_parts, run, Request(), run.sample(place))
         assert message.startswith("labels of partition 2 must be 0 (normal) or 1 (anomalous), got 2")
 
 
-def runs(parts: list[list[Batch]]) -> Any:
-    return lambda task: reduce(add, [task(i, batches) for i, batches in reversed([*enumerate(parts)])])
+def runs(parts: list[Part]) -> Any:
+    return lambda task: reduce(add, [task(i, *part) for i, part in reversed([*enumerate(parts)])])
 
 
 def test_upside_down_scores_are_warned_about() -> None:
     rng = np.random.default_rng(6)
-    parts = [[(rng.normal(size=100), np.ones(100))], [(rng.normal(3.0, 1.0, 100), np.zeros(100))]]
+    parts = [(rng.normal(size=100), np.ones(100)), (rng.normal(3.0, 1.0, 100), np.zeros(100))]
     with pytest.warns(UpsideDownWarning, match=r"AUC 0\.0"):
         calibrate_parts(runs(parts), Request())
 
 
 def test_missing_scores_are_counted_and_the_first_partition_is_named() -> None:
     nan = np.nan
-    one: list[list[Batch]] = [[([0.1], [0])], [([0.2, nan], [0, 1]), ([nan, 0.4], [1, 0])]]
+    one: list[Part] = [([0.1], [0]), ([0.2, nan, nan, 0.4], [0, 1, 1, 0])]
     assert refusal(lambda: calibrate_parts(runs(one), Request())) == (
         "scores must not be empty or NaN, got 2 of 4 in partition 1;"
         " drop those rows or make the detector score them"
     )
-    three = [*one, [([nan], [0])], [([], [])], [([nan, nan, 1.0], [0, 0, 1])]]
+    three = [*one, ([nan], [0]), ([], []), ([nan, nan, 1.0], [0, 0, 1])]
     assert "got 2 of 4 in partition 1, 5 in 3 partitions;" in refusal(
         lambda: calibrate_parts(runs(three), Request())
     )
@@ -172,21 +172,21 @@ def test_what_is_wrong_with_a_partition_names_it() -> None:
         (([[np.nan], [0.1]], [0]), "scores of partition 2 must be one-dimensional"),
         (([np.nan, 0.1], [0]), "scores of partition 2 must not contain NaN"),
     ):
-        parts: list[list[Batch]] = [[good], [good], [good, bad], [(["b"], [0])]]
+        parts: list[Part] = [good, good, bad, (["b"], [0])]
         assert refusal(calibrate_parts, runs(parts), Request()).startswith(sentence)
 
 
 def test_two_names_for_normal_points_are_refused() -> None:
-    parts: list[list[Batch]] = [[([0.1], ["ok"])], [([0.9], ["bad"])], [([0.2], ["fine"])]]
+    parts: list[Part] = [([0.1], ["ok"]), ([0.9], ["bad"]), ([0.2], ["fine"])]
     message = refusal(lambda: calibrate_parts(runs(parts), BAD))
     assert message.startswith(
         "labels of partition 2 must be 'bad' (anomalous) or one other value (normal), got 'fine'"
     )
-    twice: list[list[Batch]] = [[([0.1], ["ok"])], [([0.9], ["bad"]), ([0.2], ["ok"])]]
+    twice: list[Part] = [([0.1], ["ok"]), ([0.9, 0.2], ["bad", "ok"])]
     assert calibrate_parts(runs(twice), BAD).fpr.n == 2
 
 
 def test_partitions_without_rows_change_nothing() -> None:
-    parts: list[list[Batch]] = [[], [([0.1, 0.9], [0, 1])], [([], [])], []]
+    parts: list[Part] = [([], []), ([0.1, 0.9], [0, 1]), ([], [])]
     assert calibrate_parts(runs(parts), Request()) == calibrate_labelled([0.1, 0.9], [0, 1])
-    assert "both empty" in refusal(lambda: calibrate_parts(runs([[], []]), Request()))
+    assert "both empty" in refusal(lambda: calibrate_parts(runs([([], []), ([], [])]), Request()))

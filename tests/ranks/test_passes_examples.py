@@ -46,5 +46,6 @@ def test_firstfound_at() -> None:
 
 
 def test_partitiontask() -> None:
-    assert (PartitionTask(survey, 1)(0, [([0.1, 0.9], [0, 1]), ([0.2], [0])]).value.sizes) == ((2, 1))
-    assert PartitionTask(survey, 1)(7, [([0.1, float("nan")], [0, 1])]).missing == ((7, 1, 2),)
+    assert PartitionTask(survey, 1)(0, [0.1, 0.9, 0.2], [0, 1, 0]).value.sizes == (2, 1)
+    assert PartitionTask(survey, 1)(7, [0.1, float("nan")], [0, 1]).missing == ((7, 1, 2),)
+    assert PartitionTask(survey, 1, parts=3)(0, [0.1, 0.9, 0.2], [0, 2, 2]).value.sizes == (1, 0, 2)

@@ -198,8 +198,7 @@ def certified(
     with progress_bar(doing, passes) as progress, found_files(reading.tables) as found:
         made: Any = None
         if reading.engine != "duckdb":
-            by_kind = reading.kind is not None
-            made = _cluster(reading, found).certify(request, reading.columns, reading.anomaly_label, by_kind)
+            made = _cluster(reading, found).certify(request, reading.columns, reading.anomaly_label)
             if not draws or reading.group is not None:  # whose report draws no scores
                 return made, None
         with reading.opened_found(found, progress) as table:

@@ -1,4 +1,4 @@
-"""Dask: calibrate, decide and score frames of dask.dataframe; the statistics live in `ranks` and `method`.
+"""Dask: calibrate, decide and score frames of dask.dataframe.
 
 A worker is given one partition, a pandas frame: for its share of a pass, its verdicts or its scores.
 """
@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from glob import escape
 from io import BytesIO
@@ -39,30 +39,24 @@ from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_o
 from pac_wrap.method.groups.values import NO_SCORES, Lookup, coded, merged
 from pac_wrap.method.kinds import coded_kinds, population_codes, populations_of
 from pac_wrap.method.promise import Population
-from pac_wrap.method.rule import SETS, Rule
+from pac_wrap.method.rule import SETS
 from pac_wrap.method.source import PartitionSource, Source
-from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask, missing_labels, within
-from pac_wrap.tables.columns import LOOKED_AT, number, refuse_as_third, require_two, without_case
+from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask, within
+from pac_wrap.tables.columns import LOOKED_AT, number, without_case
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 
 # so many answers are added up in one step of the tree
 _TOGETHER: Final = 8
 # from so many partitions on, looking at one of them first saves more than it costs
 _SAMPLED: Final = 4
-
-
 _SETS: Final = np.array(SETS, dtype=object)
 
 
-class Dask(Engine):
-    """Frames of dask.dataframe."""
-
+class _Dask(Engine):
     name = "dask"
     packages = ("dask.dataframe",)
 
     def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
-        """Refuse what is no Dask frame, and columns that are absent or hold no numbers where they should."""
         if not isinstance(df, import_package("dask.dataframe", "dask").DataFrame):
             kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
             raise InputError(
@@ -80,65 +74,40 @@ class Dask(Engine):
                     f"column {name!r} must hold numbers, but its type is {kind}; pick another column"
                 )
 
-    def source(self, df: Any, columns: Names, anomaly_label: object = 1, called: str = "") -> Source:
-        """Return the labelled scores of two columns, by the kinds in a third if it is named."""
-        score, label, *kind = columns
-        self.check(df, [score], [label], kind)
-        require_two(score, label)
+    def source(self, df: Any, columns: Names, anomaly_label: object, called: str) -> Source:
         rows = df[[*columns]]
-        if not kind:
+        if len(columns) == 2:
             return _pairs(rows, anomaly_label)
-        refuse_as_third(kind[0], (score, label), "kind")
-        name = called or kind[0]
+        name = called or columns[2]
         first = _first_look(rows, anomaly_label, name)
         first.answer.settled(anomaly_label)
-        counted = [(int(mark), text, count) for (_, text, mark), count in first.rows.items()]
-        found = populations_of(name, counted)
+        found = populations_of(name, [(int(mark), text, n) for (_, text, mark), n in first.rows.items()])
         score_type = first.answer.score_type or "float64"
         meta = {"score": score_type, "code": "int64"}
         coded_rows = rows.map_partitions(_of_kinds, name, tuple(found), anomaly_label, score_type, meta=meta)
         return _pairs(coded_rows, 1, found)
 
-    def grouped(self, df: Any, columns: Names, anomaly_label: object = 1) -> "GroupedFrame":
-        """Return the labelled scores of two columns by the groups in a third."""
-        score, label, group = columns
-        self.check(df, [score], [label], [group])
-        require_two(score, label)
-        refuse_as_third(group, (score, label))
+    def grouped(self, df: Any, columns: Names, anomaly_label: object) -> "GroupedFrame":
         return GroupedFrame(df[[*columns]], anomaly_label)
 
     def score_type(self, df: Any, score: str) -> ScoreType:
-        """Return the type of a column of scores."""
         return column_type(df[score].dtype)
 
-    def decided(self, df: Any, certificate: Certificate, score: str) -> Any:
-        """Return the frame with the columns `verdict` and `prediction_set`."""
-        scores = df[score]
-        return df.assign(
-            verdict=scores.map_partitions(_verdicts, certificate.rule, meta=("verdict", "int8")),
-            prediction_set=scores.map_partitions(
-                _prediction_sets, certificate.exclusions, meta=("prediction_set", "string[pyarrow]")
-            ),
-        )
-
-    def decided_by_group(self, df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
-        """Return the frame with those columns, each row by the rule of its group."""
-        added = {"verdict": np.empty(0, dtype=np.int8), "prediction_set": np.empty(0, dtype=object)}
-        meta = df._meta.assign(**added).astype({"prediction_set": "string[pyarrow]"})
-        return df.map_partitions(_decided_by_group, _sent_once(certificate), score, group, meta=meta)
+    def decided(self, df: Any, certificate: Any, score: str, group: str | None) -> Any:
+        # of the columns that decide, so that whoever wants the verdicts alone need not read the others
+        rows, meta = df[[*{score, group} - {None}]], {"verdict": "int8", "prediction_set": "string[pyarrow]"}
+        made = rows.map_partitions(_decided, _sent_once(certificate), score, group, meta=meta)
+        return df.assign(verdict=made["verdict"], prediction_set=made["prediction_set"])
 
     def numbers(self, df: Any) -> Iterable[Any]:
-        """Return the names of all columns of numbers."""
         return list(df.select_dtypes("number").columns)
 
     def scored(self, df: Any, detector: Any, features: list[Any], score: str) -> Any:
-        """Return the frame with a column of a detector's scores."""
         scores = df[features].map_partitions(_scored, _sent_once(detector), meta=(score, "float64"))
         return df.assign(**{score: scores})
 
     @contextmanager
     def reading(self, found: InspectedFiles, columns: tuple[str, ...], master: str | None) -> Iterator[Any]:
-        """Yield a frame of `score`, `label` as a text without case, and perhaps `group`, out of files."""
         import dask.dataframe as frames
 
         with _workers(master), _refusing(found.files):
@@ -149,16 +118,12 @@ class Dask(Engine):
             yield frame if found.reader == "read_parquet" else frame.persist()
 
     def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
-        """Return such a frame with labels that are true for anomalies, chosen by how often each occurs."""
-        counted = sum_over_partitions(_count_labels, *partitions_of(frame))
-        marks = choose(counted.counts)
+        marks = choose(sum_over_partitions(_count_labels, *partitions_of(frame)).counts)
         return frame.assign(label=frame["label"].map_partitions(_marked, marks, meta=("label", "bool")))
 
 
-ENGINE: Final = Dask()
-calibrate, certify_curve = ENGINE.calibrate, ENGINE.certify_curve
-calibrate_groups, calibrate_kinds = ENGINE.calibrate_groups, ENGINE.calibrate_kinds
-decide, score = ENGINE.decide, ENGINE.score
+ENGINE: Final = _Dask()
+calibrate, certify_curve, decide, score = ENGINE.calibrate, ENGINE.certify_curve, ENGINE.decide, ENGINE.score
 
 
 def _sent_once(value: Any) -> Any:
@@ -263,10 +228,10 @@ def _seen(task: PartitionTask, kinds: str | None, number: int, frame: Any) -> _S
 def _pairs(df: Any, anomaly_label: object, found: Mapping[Population, int | None] | None = None) -> Source:
     """Return the scores of a frame whose columns are the scores and the labels, or numbers of populations."""
     keys, graph = partitions_of(df)
-    answer = answer_of if found is None else partial(_parts_of, len(found))
 
     def run(task: PartitionTask, some: list[Any] = keys) -> PartitionAnswer:
-        made: PartitionAnswer = answered(partial(answer, task), some, graph)
+        task = replace(task, parts=None if found is None else len(found))
+        made: PartitionAnswer = answered(partial(answer_of, task), some, graph)
         return made
 
     sample = partial(run, some=keys[len(keys) // 2 :][:1]), len(keys)
@@ -339,39 +304,20 @@ def _of_kinds(
     return DataFrame({"score": numbers_of(frame.iloc[:, 0]).astype(kind), "code": codes}, index=frame.index)
 
 
-def _parts_of(count: int, task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
-    """Return what a task gives for a partition whose columns are scores and numbers of populations."""
-    scores, codes = frame.iloc[:, 0].to_numpy(), frame.iloc[:, 1].to_numpy()
-    kind = score_type(scores.dtype) if scores.size else None
-    if task.bounds is not None:
-        inside = np.flatnonzero(within(scores, task.bounds))
-        scores, codes = scores[inside], codes[inside]
-    values = as_scores(scores)
-    return PartitionAnswer(task.task(*(values[codes == code] for code in range(count))), score_type=kind)
+def _decided(frame: Any, certificate: Certificate | GroupCertificate, score: str, group: str | None) -> Any:
+    """Return the verdicts of a partition and the labels still possible; a missing score is abstained on."""
+    from pandas import DataFrame
 
-
-def _verdicts(column: Any, rule: Rule) -> Any:
-    """Return the verdicts of a column of scores; a missing one is abstained on."""
-    found, _ = rule.decided(scores_of(column))
-    return type(column)(found, index=column.index)
-
-
-def _prediction_sets(column: Any, exclusions: Thresholds) -> Any:
-    """Return the labels still possible, as texts; both are where the score is missing."""
-    scores = scores_of(column)
-    possible = exclusions.possible(scores, missing_places(scores))
-    return type(column)(_SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
-
-
-def _decided_by_group(frame: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
-    from pandas import array
-
-    scores, places = scores_of(frame[score]), certificate.lookup.places(frame[group])
-    possible = sets_of(certificate.exclusions, scores, places)
-    return frame.assign(
-        verdict=decided(certificate.rules, scores, places),
-        prediction_set=array(_SETS[possible @ [1, 2]], dtype="string[pyarrow]"),
-    )
+    scores = scores_of(frame[score])
+    if isinstance(certificate, GroupCertificate):
+        places = certificate.lookup.places(frame[group])
+        verdicts = decided(certificate.rules, scores, places)
+        possible = sets_of(certificate.exclusions, scores, places)
+    else:
+        verdicts, _ = certificate.rule.decided(scores)
+        possible = certificate.exclusions.possible(scores, missing_places(scores))
+    made = {"verdict": verdicts, "prediction_set": _SETS[possible @ [1, 2]]}
+    return DataFrame(made, index=frame.index).astype({"prediction_set": "string[pyarrow]"})
 
 
 def _scored(frame: Any, detector: Any) -> Any:
@@ -392,12 +338,13 @@ def answer_of(task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
     """Return what a task gives for a partition whose columns are the scores and the labels."""
     scores, labels = frame.iloc[:, 0], frame.iloc[:, 1]
     if missing := int(labels.isna().sum()):
-        return PartitionAnswer(None, problem=(number, missing_labels(number, missing, labels.size)))
+        gaps = f"labels of partition {number} must not be missing, got {missing:,} of {labels.size:,}"
+        return PartitionAnswer(None, problem=(number, f"{gaps}; drop those rows"))
     values = numbers_of(scores)
     if task.bounds is not None and values.dtype.kind in "biuf":
         inside = np.flatnonzero(within(values, task.bounds))
         values, labels = values[inside], labels.iloc[inside]
-    return task(number, [(values, labels.to_numpy())])
+    return task(number, values, labels.to_numpy())
 
 
 def column_type(kind: Any) -> ScoreType:

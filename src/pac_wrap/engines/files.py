@@ -8,18 +8,14 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pac_wrap.engines.frames import Engine, LabelCounts, import_package
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import certify
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.calibrate import certify_groups
-from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.kinds import certify_kinds
+from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.tables.columns import (
     anomaly_marks,
     miscounted,
@@ -99,37 +95,31 @@ class EngineFiles:
     delimiter: str | None = None
     master: str | None = None
 
-    def certify(
-        self, request: Any, columns: tuple[str, ...], anomaly_label: str | None, kind: bool = False
-    ) -> Any:
+    def certify(self, request: Any, columns: tuple[str, ...], anomaly_label: str | None) -> Any:
         """Return what a request gets from columns of scores and labels, and perhaps of kinds or groups."""
         score, label, *third = columns
-        if third:
-            refuse_as_third(third[0], (score, label), "kind" if kind else "group")
+        by_group = isinstance(request, GroupRequest)
+        for name in third:
+            refuse_as_third(name, (score, label), "group" if by_group else "kind")
         engine: Engine = import_module(f"pac_wrap.engines.{self.engine}").ENGINE
         for package in engine.packages:
             import_package(package, engine.name)
         found = inspect(self.files, self.reader, columns, self.delimiter)
-        with found.naming_rows(), engine.reading(found, columns, self.master) as frame:
-            marked = engine.marked(frame, score, partial(self._marks, label, anomaly_label))
-            names = ("score", "label", "group")[: len(columns)]
-            made: Any
-            if kind:
-                made = certify_kinds(engine.source(marked, names, 1, third[0]), request)
-            elif third:
-                made = certify_groups(engine.grouped(marked, names), request)
-            else:
-                made = certify(engine.source(marked, names), request)
-            if isinstance(made, GroupCertificate):
-                found.expect(int(made.columns.n.sum()))
-            else:
-                found.expect(made.normal.n + made.anomalous.n if isinstance(made, Curve) else sum(made.sizes))
-        return made.with_provenance(score=score, tables=tuple(map(str, self.files)), engine=self.engine)
 
-    def _marks(self, label: str, anomaly_label: str | None, counts: LabelCounts) -> Sequence[str]:
-        if not counts:
-            raise no_rows([*map(str, self.files)])
-        return anomaly_marks(counts, label, anomaly_label)
+        def marks(counts: LabelCounts) -> Sequence[str]:
+            if not counts:
+                raise no_rows([*map(str, self.files)])
+            return anomaly_marks(counts, label, anomaly_label)
+
+        with found.naming_rows(), engine.reading(found, columns, self.master) as frame:
+            marked = engine.marked(frame, score, marks)
+            names = ("score", "label", "group")[: len(columns)]
+            made = engine.certified(marked, names, request, called="".join(third))
+            if isinstance(made, Curve):
+                found.expect(made.normal.n + made.anomalous.n)
+            else:
+                found.expect(int(made.columns.n.sum()) if by_group else sum(made.sizes))
+        return made.with_provenance(score=score, tables=tuple(map(str, self.files)), engine=self.engine)
 
 
 def inspect(

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import ScoreType
@@ -21,7 +21,13 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.source import Source
-from pac_wrap.tables.columns import refuse_added, refuse_narrower, require_column
+from pac_wrap.tables.columns import (
+    refuse_added,
+    refuse_as_third,
+    refuse_narrower,
+    require_column,
+    require_two,
+)
 
 if TYPE_CHECKING:
     from pac_wrap.engines.files import InspectedFiles
@@ -44,11 +50,11 @@ class Engine(ABC):
         """Refuse what is no frame of this engine, and columns that are absent or hold something else."""
 
     @abstractmethod
-    def source(self, df: Any, columns: Names, anomaly_label: object = 1, called: str = "") -> Source:
+    def source(self, df: Any, columns: Names, anomaly_label: object, called: str) -> Source:
         """Return the labelled scores of two columns, by the kinds in a third that the user called so."""
 
     @abstractmethod
-    def grouped(self, df: Any, columns: Names, anomaly_label: object = 1) -> GroupSource:
+    def grouped(self, df: Any, columns: Names, anomaly_label: object) -> GroupSource:
         """Return the labelled scores of two columns by the groups in a third."""
 
     @abstractmethod
@@ -56,12 +62,8 @@ class Engine(ABC):
         """Return the type of a column of scores."""
 
     @abstractmethod
-    def decided(self, df: Any, certificate: Certificate, score: str) -> Any:
-        """Return the frame with the columns `verdict` and `prediction_set`."""
-
-    @abstractmethod
-    def decided_by_group(self, df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
-        """Return the frame with those columns, each row by the rule of its group."""
+    def decided(self, df: Any, certificate: Any, score: str, group: str | None) -> Any:
+        """Return the frame with the columns `verdict` and `prediction_set`, by group if that is a column."""
 
     @abstractmethod
     def numbers(self, df: Any) -> Iterable[Any]:
@@ -88,33 +90,52 @@ class Engine(ABC):
         *,
         score: str = "score",
         label: str = "label",
+        by: str | None = None,
+        together: bool = False,
+        pool: bool = False,
+        kinds: str | None = None,
         anomaly_label: object = 1,
         overlap: str | Overlap | None = None,
-    ) -> Certificate:
-        """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
+    ) -> Any:
+        """Return the certificate that `calibrate_labelled` gives for these columns, byte for byte.
 
         Spark computes the frame in three jobs or more, the first of them only its first rows; `df.cache()`
         avoids that where it is expensive. Dask looks at one partition and then makes one pass, or up to four
         where that partition is unlike the others; counts come back, and the few scores around the thresholds.
 
+        Groups and kinds are counted first. One shuffle brings the rows of each group together, where workers,
+        on which pac_wrap must be installed, calibrate them; a row for each group comes back. All kinds are
+        calibrated together, in a few more jobs or passes.
+
         Parameters
         ----------
         df : DataFrame of Spark or Dask
             The labelled points.
-        score, label : str
-            The columns of scores and labels; the rest is as in `calibrate_labelled`.
+        score, label, by, kinds : str
+            The columns of scores and labels, and of groups or kinds, if any; a class none of whose rows names
+            a kind has none. The other parameters are those of `calibrate_labelled`.
 
         Examples
         --------
         >>> import dask.dataframe as dd
         >>> from pac_wrap.engines.dask import calibrate
-        >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
-        >>> certificate = calibrate(df)
-        >>> certificate.fpr.n, certificate.regime.value
-        (900, 'separated')
+        >>> columns = {"score": range(1000), "label": [0] * 500 + [1] * 500, "parity": ["even", "odd"] * 500}
+        >>> df = dd.from_dict(columns, npartitions=4)
+        >>> calibrate(df).regime.value, sorted(calibrate(df, by="parity").groups)
+        ('separated', ['even', 'odd'])
         """
+        if by is None and (together or pool):
+            raise InputError("together and pool are for groups; give by too, or leave them out")
+        if by is not None and kinds is not None:
+            raise InputError("by goes with no kinds; leave one of the two out")
+        columns: Names = [name for name in (score, label, by, kinds) if name is not None]
+        if kinds is not None:
+            mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
+            asked = partial(KindRequest.of, *asked_of_kinds(guarantee, overlap))
+            return self.certified(df, columns, asked, mark)
         request = Request.of(guarantee, overlap, anomaly_label)
-        return certify(self.source(df, (score, label), request.anomaly_label), request)
+        wanted = request if by is None else GroupRequest(request, together, pool)
+        return self.certified(df, columns, wanted, request.anomaly_label)
 
     def certify_curve(
         self,
@@ -144,75 +165,23 @@ class Engine(ABC):
         True
         """
         request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
-        return certify(self.source(df, (score, label), anomaly_label), request)
+        return cast(Curve, self.certified(df, (score, label), request, anomaly_label))
 
-    def calibrate_groups(
-        self,
-        df: Any,
-        guarantee: Guarantee | Request | None = None,
-        *,
-        score: str = "score",
-        label: str = "label",
-        group: str = "group",
-        together: bool = False,
-        pool: bool = False,
-        anomaly_label: object = 1,
-        overlap: str | Overlap | None = None,
-    ) -> GroupCertificate:
-        """Return the certificate that `calibrate_labelled` gives for these columns by group, byte for byte.
-
-        Labels and groups are counted first. One shuffle then brings the rows of each group together, where
-        workers, on which pac_wrap must be installed, calibrate them; a row for each group comes back. The
-        pool is found afterwards.
-
-        Parameters
-        ----------
-        df, score, label, group : DataFrame of Spark or Dask and str
-            The labelled points, and the names of their columns; the rest is as in `calibrate_labelled`.
-
-        Examples
-        --------
-        >>> import dask.dataframe as dd
-        >>> from pac_wrap.engines.dask import calibrate_groups
-        >>> columns = {"score": range(1000), "label": [0] * 500 + [1] * 500, "group": ["even", "odd"] * 500}
-        >>> sorted(calibrate_groups(dd.from_dict(columns, npartitions=4)).groups)
-        ['even', 'odd']
-        """
-        request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
-        return certify_groups(self.grouped(df, (score, label, group), request.request.anomaly_label), request)
-
-    def calibrate_kinds(
-        self,
-        df: Any,
-        guarantee: Guarantee | Request | None = None,
-        *,
-        score: str = "score",
-        label: str = "label",
-        kind: str = "kind",
-        anomaly_label: object = 1,
-        overlap: str | Overlap | None = None,
-    ) -> Certificate:
-        """Return the certificate that `pac_wrap.calibrate` gives for the same scores by kind, byte for byte.
-
-        A class none of whose rows names a kind has none. Labels and kinds are counted first; then all kinds
-        are calibrated together, in as many jobs or passes as `calibrate` takes, or a few more.
-
-        Parameters
-        ----------
-        df, score, label, kind : DataFrame of Spark or Dask and str
-            The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate`.
-
-        Examples
-        --------
-        >>> import dask.dataframe as dd
-        >>> from pac_wrap.engines.dask import calibrate_kinds
-        >>> columns = {"score": range(9), "label": [0] * 6 + [1] * 3, "kind": [None] * 6 + ["x", "y", "x"]}
-        >>> [one.of.kind for one in calibrate_kinds(dd.from_dict(columns, npartitions=2)).of("anomalous")]
-        ['x', 'y']
-        """
-        mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
-        asked = asked_of_kinds(guarantee, overlap)
-        return certify_kinds(self.source(df, (score, label, kind), mark), partial(KindRequest.of, *asked))
+    def certified(
+        self, df: Any, columns: Names, request: Any, anomaly_label: object = 1, called: str = ""
+    ) -> Any:
+        """Return what a request gets from columns of scores and labels, and of groups or kinds if it asks."""
+        score, label, *third = columns
+        by_group = isinstance(request, GroupRequest)
+        self.check(df, [score], [label], third if by_group else ())
+        require_columns(third, list(df.columns))
+        require_two(score, label)
+        for name in third:
+            refuse_as_third(name, (score, label), "group" if by_group else "kind")
+        if by_group:
+            return certify_groups(self.grouped(df, columns, anomaly_label), request)
+        source = self.source(df, columns, anomaly_label, called)
+        return certify(source, request) if len(columns) == 2 else certify_kinds(source, request)
 
     def decide(
         self,
@@ -246,16 +215,30 @@ class Engine(ABC):
         >>> list(decide(df, calibrate(df)).columns)
         ['score', 'label', 'verdict', 'prediction_set']
         """
-        _check_group(certificate, group)
-        self.check(df, numbers=[score])
+        if not isinstance(certificate, Certificate | GroupCertificate):
+            raise InputError(
+                f"certificate must be a Certificate or a GroupCertificate, got {quoted(certificate)}; read a"
+                " file with the load of its class"
+            )
+        by_group = isinstance(certificate, GroupCertificate)
+        if by_group != (group is not None):
+            which = "of groups: name their column" if by_group else "of no groups: leave the column out"
+            raise InputError(f"the certificate is {which}, with group")
+        self.check(df, numbers=[score], groups=[group] if by_group else [])
         refuse_added(df.columns, ["verdict", "prediction_set"])
         kind = self.score_type(df, score)
         if isinstance(certificate, GroupCertificate):
-            self.check(df, groups=[group])
             refuse_narrower(kind, certificate, score)
-            return self.decided_by_group(df, certificate, score, str(group))
-        _warn_if_undecidable(certificate, kind, score)
-        return self.decided(df, certificate, score)
+        # nothing is computed yet, so nobody knows whether such a score occurs
+        elif values := certificate.undecidable(kind):
+            warnings.warn(
+                f"column {score!r} holds {kind}, but the certificate is of {certificate.score_type} scores:"
+                f" what became {' or '.join(map(repr, values))} by rounding may get the wrong verdict; decide"
+                f" on unrounded scores, or calibrate on {kind} ones",
+                PrecisionWarning,
+                stacklevel=2,
+            )
+        return self.decided(df, certificate, score, group)
 
     def score(
         self, df: Any, detector: Any, *, features: Sequence[str] | None = None, score: str = "score"
@@ -317,31 +300,6 @@ def require_columns(wanted: Sequence[Any], columns: Sequence[Any]) -> None:
             require_column(str(name), [str(column) for column in columns])
         if list(columns).count(name) > 1:
             raise InputError(f"there are two columns named {name!r}; rename one of them")
-
-
-def _warn_if_undecidable(certificate: Certificate, kind: ScoreType, score: str) -> None:
-    """Warn the caller of `decide` if scores may have lost the digits that decide their verdicts."""
-    # nothing is computed yet, so nobody knows whether such a score occurs
-    if values := certificate.undecidable(kind):
-        warnings.warn(
-            f"column {score!r} holds {kind}, but the certificate is of {certificate.score_type} scores: what"
-            f" became {' or '.join(map(repr, values))} by rounding may get the wrong verdict; decide on"
-            f" unrounded scores, or calibrate on {kind} ones",
-            PrecisionWarning,
-            stacklevel=3,
-        )
-
-
-def _check_group(certificate: object, group: object) -> None:
-    """Refuse what is no certificate, one of groups without their column, and a column without such a one."""
-    if not isinstance(certificate, Certificate | GroupCertificate):
-        raise InputError(
-            f"certificate must be a Certificate or a GroupCertificate, got {quoted(certificate)}; read a file"
-            " with the load of its class"
-        )
-    if isinstance(certificate, GroupCertificate) != (group is not None):
-        which = "of groups: name their column" if group is None else "of no groups: leave the column out"
-        raise InputError(f"the certificate is {which}, with group")
 
 
 def knows_names(detector: Any) -> bool:

@@ -1,6 +1,6 @@
-"""Spark: calibrate, decide and score DataFrames; the statistics live in `ranks` and `method`.
+"""Spark: calibrate, decide and score DataFrames.
 
-Only DataFrames are used, no RDDs, so that Spark Connect will do. Only `calibrate_groups` and `score` need
+Only DataFrames are used, no RDDs, so that Spark Connect will do. Only `score` and `calibrate` by group need
 Python workers, and pac_wrap where they run.
 """
 
@@ -10,13 +10,13 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from functools import partial, reduce
 from io import BytesIO
 from math import inf
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,9 +35,8 @@ from pac_wrap.engines.frames import (
 )
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import MOST_KINDS, Certificate
+from pac_wrap.method.certificate import MOST_KINDS
 from pac_wrap.method.groups.calibrate import Part, whole_groups
-from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import (
     MOST_GROUPS,
     NO_SCORES,
@@ -50,7 +49,7 @@ from pac_wrap.method.groups.values import (
 from pac_wrap.method.kinds import not_kinds, populations_of
 from pac_wrap.method.source import CountedSource, Source
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
-from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, refuse_as_third, require_two
+from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 from pac_wrap.tables.sql import (
     ENDS,
@@ -71,6 +70,7 @@ _MORE: Final = 1 << 10
 # what stands in place of a cell
 _NO_LABEL, _STRANGE_LABEL, _NO_SCORE = -3, -2, -1
 _MISSING: Final = "score IS NULL OR isnan(score)"
+_COUNTED: Final = "count(*) AS scores", "min(score) AS least", "max(score) AS greatest"
 # the parts of a hash, by the bits to their right: small enough for 2^41 of them to be added up
 _PARTS: Final = {0: (1 << 22) - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
 # pieces of a grid that are spelled out; more would be too long for Java's compiler
@@ -85,38 +85,43 @@ _NUMBERS: Final = (*_WHOLE, "float", "double", "decimal")
 _SCORES: Final = (*_NUMBERS, "boolean")
 _LABELS: Final = (*_SCORES, *_TEXTS)
 _KINDS: Final = (*_TEXTS, *_WHOLE, "boolean", "date")
-_GROUPS: Final = (*_KINDS, "float", "double")
+# the types of groups: what Spark and Arrow call them, and what reads a text
+_GROUPS: Final[dict[str, tuple[str, str, Callable[[str], Any]]]] = {
+    **dict.fromkeys(_TEXTS, ("STRING", "string", str)),
+    **dict.fromkeys(_WHOLE, ("BIGINT", "int64", int)),
+    **dict.fromkeys(("float", "double"), ("DOUBLE", "float64", float)),
+    "boolean": ("BOOLEAN", "bool", {"true": True, "false": False}.__getitem__),
+    "date": ("DATE", "date32", date.fromisoformat),
+}
 # the kinds of both classes, and the rows of both without one
 _LISTED: Final = 2 * MOST_KINDS + 2
 
 
-class Spark(Engine):
-    """DataFrames of Spark, classic or Connect."""
-
+class _Spark(Engine):
     name = "spark"
     packages = ("pyspark", "pandas", "pyarrow")
 
     def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
-        """Refuse what is no Spark DataFrame, and columns that are absent or of other types than these."""
         if not isinstance(df, import_package("pyspark.sql", "spark").DataFrame):
             kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
             raise InputError(f"df must be a DataFrame of Spark, got {kind}; try spark.createDataFrame(df)")
         require_columns([*numbers, *labels, *groups], df.columns)
-        what = "numbers", "labels: numbers, booleans or texts", "groups: texts, numbers, dates or booleans"
-        known = zip((numbers, labels, groups), (_SCORES, _LABELS, _GROUPS), what, strict=True)
-        for names, kinds, rule in known:
-            _require_types(df, names, kinds, rule)
+        types: dict[str, str] = dict(df.dtypes)
+        for names, known, rule in (
+            (numbers, _SCORES, "numbers"),
+            (labels, _LABELS, "labels: numbers, booleans or texts"),
+            (groups, _GROUPS, "groups: texts, numbers, dates or booleans"),
+        ):
+            for name in names:
+                if base_type(kind := types[name]) not in known:
+                    wrong = f"column {name!r} must hold {rule}, but its type is {kind}"
+                    raise InputError(f"{wrong}; pick another column")
 
-    def source(self, df: Any, columns: Names, anomaly_label: object = 1, called: str = "") -> Source:
-        """Return the labelled scores of two columns, by the kinds in a third if it is named."""
+    def source(self, df: Any, columns: Names, anomaly_label: object, called: str) -> Source:
         score, label, *kind = columns
-        require_two(score, label)
-        self.check(df, [score], [label])
         score_type, pairs = self.score_type(df, score), _pairs(df, score, label)
         if not kind:
             return CountedSource(SparkCounts(df.selectExpr(*pairs), score_type, anomaly_label))
-        require_columns(kind, df.columns)
-        refuse_as_third(kind[0], (score, label), "kind")
         name, found_type = called or kind[0], dict(df.dtypes)[kind[0]]
         if base_type(found_type) not in _KINDS:
             raise not_kinds(name, found_type)
@@ -141,46 +146,43 @@ class Spark(Engine):
         coded = marked.selectExpr("score", f"CASE {' '.join(cases)} END AS label")
         return CountedSource(SparkCounts(coded, score_type, 1, len(known)), known)
 
-    def grouped(self, df: Any, columns: Names, anomaly_label: object = 1) -> "GroupedFrame":
-        """Return the labelled scores of two columns by the groups in a third."""
+    def grouped(self, df: Any, columns: Names, anomaly_label: object) -> "GroupedFrame":
         score, label, group = columns
-        require_two(score, label)
-        self.check(df, [score], [label], [group])
-        refuse_as_third(group, (score, label))
         rows = df.selectExpr(*_pairs(df, score, label), f"{group_sql(df, group)} AS value")
         return GroupedFrame(rows, self.score_type(df, score), anomaly_label)
 
     def score_type(self, df: Any, score: str) -> ScoreType:
-        """Return the type of a column of scores."""
         return "float32" if dict(df.dtypes)[score] == "float" else "float64"
 
-    def decided(self, df: Any, certificate: Certificate, score: str) -> Any:
-        """Return the frame with the columns `verdict` and `prediction_set`."""
-        verdict = verdict_sql(certificate.rule, score, "spark")
-        labels = prediction_set_sql(certificate.exclusions, score, "spark")
-        return df.selectExpr("*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set")
+    def decided(self, df: Any, certificate: Any, score: str, group: str | None) -> Any:
+        if group is None:
+            rows, all_of_it = df, "*"
+            verdict = verdict_sql(certificate.rule, score, "spark")
+            labels = prediction_set_sql(certificate.exclusions, score, "spark")
+        else:
+            import pyarrow as pa
 
-    def decided_by_group(self, df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
-        """Return the frame with those columns, each row by the rule of its group."""
-        import pyarrow as pa
-
-        kind = _kind(df, group)
-        texts = texts_of(certificate.groups)
-        values = {place: value for place, text in enumerate(texts) for value in kind.of(text)}
-        ends = zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
-        known = pa.array(values.values(), type=pa.type_for_alias(kind.arrow))
-        rules = known, {name: column[[*values]] for name, column in ends}
-        verdict, labels = answers_sql(compared_column(score, "spark"), "spark")
-        return _joined(df.alias("given"), group_sql(df, group), *rules).selectExpr(
-            "given.*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
+            _, arrow, read_text = _GROUPS[base_type(dict(df.dtypes)[group])]
+            values = {}
+            for place, text in enumerate(texts_of(certificate.groups)):
+                # a group of another type than the column's is none of its values
+                with suppress(ValueError, LookupError):
+                    value = None if text is None else read_text(text)
+                    if text_of(as_group(value)) == text:
+                        values[place] = value
+            ends = zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
+            known = pa.array(values.values(), type=pa.type_for_alias(arrow))
+            rules = known, {name: column[[*values]] for name, column in ends}
+            rows, all_of_it = _joined(df.alias("given"), group_sql(df, group), *rules), "given.*"
+            verdict, labels = answers_sql(compared_column(score, "spark"), "spark")
+        return rows.selectExpr(
+            all_of_it, f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
         )
 
     def numbers(self, df: Any) -> Iterable[Any]:
-        """Return the names of all columns of numbers."""
         return [name for name, kind in df.dtypes if base_type(kind) in _NUMBERS]
 
     def scored(self, df: Any, detector: Any, features: list[Any], score: str) -> Any:
-        """Return the frame with a column of a detector's scores."""
         import pandas as pd
         from pyspark.sql import functions
 
@@ -196,7 +198,6 @@ class Spark(Engine):
 
     @contextmanager
     def reading(self, found: InspectedFiles, columns: tuple[str, ...], master: str | None) -> Iterator[Any]:
-        """Yield a frame of `score`, `label` as a text without case, and perhaps `group`, out of files."""
         for file in found.files:
             if file.name.startswith(("_", ".")) or ":" in file.name:
                 rule = "Spark reads no file whose name starts with _ or a dot or has a colon"
@@ -214,11 +215,10 @@ class Spark(Engine):
                 frame.unpersist()
 
     def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
-        """Return such a frame with labels that are true for anomalies; refuse scores that are no numbers."""
         from pyspark.sql import functions
 
-        sums = [functions.expr(one) for one in ("count(*) AS n", "count(bad) AS wrong", "min(bad) AS bad")]
-        rows = frame.groupBy("label").agg(*sums).orderBy("label").limit(LOOKED_AT).collect()
+        counted = _summed(frame, ("label",), "count(*) AS n", "count(bad) AS wrong", "min(bad) AS bad")
+        rows = counted.orderBy("label").limit(LOOKED_AT).collect()
         if wrong := sum(row.wrong for row in rows):
             example = min(row.bad for row in rows if row.wrong)
             others = f" and {wrong - 1:,} more" if wrong > 1 else ""
@@ -230,16 +230,8 @@ class Spark(Engine):
         return frame.drop("bad").withColumn("label", functions.expr(f"label IN ({listed})"))
 
 
-ENGINE: Final = Spark()
-calibrate, certify_curve = ENGINE.calibrate, ENGINE.certify_curve
-calibrate_groups, calibrate_kinds = ENGINE.calibrate_groups, ENGINE.calibrate_kinds
-decide, score = ENGINE.decide, ENGINE.score
-
-
-def _require_types(df: Any, names: Sequence[Any], kinds: tuple[str, ...], rule: str) -> None:
-    for name in names:
-        if base_type(kind := dict(df.dtypes)[name]) not in kinds:
-            raise InputError(f"column {name!r} must hold {rule}, but its type is {kind}; pick another column")
+ENGINE: Final = _Spark()
+calibrate, certify_curve, decide, score = ENGINE.calibrate, ENGINE.certify_curve, ENGINE.decide, ENGINE.score
 
 
 def _pairs(df: Any, score: str, label: str) -> tuple[str, str]:
@@ -292,9 +284,9 @@ class SparkCounts:
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
         """Return the cells that have scores, and the sums of hashes of all classes; refuse what is wrong."""
         few = self._count == 2 and len(grid.knots) <= _SUMS and all(cells == 1 for cells in grid.cells)
-        return (self._summed(grid) if few else None) or self._grouped(grid)
+        return (self._added_up(grid) if few else None) or self._grouped(grid)
 
-    def _summed(self, grid: Grid) -> tuple[Cells, tuple[int, ...]] | None:
+    def _added_up(self, grid: Grid) -> tuple[Cells, tuple[int, ...]] | None:
         """Return the same out of sums over all rows, or None if something is wrong.
 
         Spark keeps sums in variables, and groups in a table that every row must be looked up in. What lies
@@ -339,9 +331,12 @@ class SparkCounts:
             for shift, mask in _PARTS.items()
         ]
         while True:
-            rows = self._counted(
-                self._numbered(grid).selectExpr("*", "xxhash64(score) AS hash"), sums, "number"
+            pieces = self._pairs.selectExpr("score", f"{self._class} AS class", f"{_piece(grid)} AS piece")
+            number = f"WHEN {_MISSING} THEN {_NO_SCORE} ELSE {self._number(grid)} END AS number"
+            numbered = pieces.selectExpr(
+                "score", f"CASE WHEN class < 0 THEN class {number}", "xxhash64(score) AS hash"
             )
+            rows = fetched(_summed(numbered, ("number",), *_COUNTED, *sums))
             numbers, counts = (rows.column(name).to_numpy() for name in ("number", "scores"))
             wrong = dict(zip(numbers[numbers < 0].tolist(), counts[numbers < 0].tolist(), strict=True))
             total = int(counts.sum())
@@ -362,7 +357,7 @@ class SparkCounts:
         """Return the cells that have scores, of those that lie within some of another grid."""
         inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
         numbered = inside.selectExpr("score", f"{self._number(grid)} AS number", f"{_alone(grid)} AS alone")
-        return self._cells(self._counted(numbered, [], "number", "alone"))
+        return self._cells(fetched(_summed(numbered, ("number", "alone"), *_COUNTED).drop("alone")))
 
     def gather(self, within: Some) -> Cells:
         """Return all different scores within some cells, each as a cell of its own."""
@@ -384,9 +379,8 @@ class SparkCounts:
 
     def mark(self) -> str:
         """Return the expression that is 1 for an anomaly and 0 for a normal point; refuse what is wrong."""
-        functions = import_package("pyspark.sql.functions", "spark")
-        wanted = ("count(*) AS rows", f"count_if({_MISSING}) AS gaps")
-        rows = fetched(self._pairs.groupBy("label").agg(*map(functions.expr, wanted)).limit(LOOKED_AT))
+        counted = _summed(self._pairs, ("label",), "count(*) AS rows", f"count_if({_MISSING}) AS gaps")
+        rows = fetched(counted.limit(LOOKED_AT))
         labels, total = rows.column("label").to_pylist(), sum(rows.column("rows").to_pylist())
         counts = dict(zip(labels, rows.column("rows").to_pylist(), strict=True))
         _refuse_gaps(total, labels=counts.pop(None, 0))
@@ -414,14 +408,6 @@ class SparkCounts:
         ]
         return f"CASE WHEN label IS NULL THEN {_NO_LABEL} {' '.join(cases)} ELSE {_STRANGE_LABEL} END"
 
-    def _numbered(self, grid: Grid) -> Any:
-        """Return the scores, each with the number of its class and cell."""
-        rows = self._pairs.selectExpr("score", f"{self._class} AS class", f"{_piece(grid)} AS piece")
-        case = (
-            f"CASE WHEN class < 0 THEN class WHEN {_MISSING} THEN {_NO_SCORE} ELSE {self._number(grid)} END"
-        )
-        return rows.selectExpr("score", f"{case} AS number")
-
     def _inside(self, within: Some) -> Any:
         near = self._pairs.where(between("score", within.bounds))
         rows = near.selectExpr("score", f"{self._class} AS class", f"{_piece(within.grid)} AS piece")
@@ -443,10 +429,11 @@ class SparkCounts:
         columns = (f"array({', '.join(map(_exact, column))})[piece]" for column in zip(*pieces, strict=True))
         return f"(class + {self._count} * {_cell(*columns)})"
 
-    def _counted(self, numbered: Any, sums: Sequence[str], *by: str) -> Any:
-        functions = import_package("pyspark.sql.functions", "spark")
-        wanted = ["count(*) AS scores", "min(score) AS least", "max(score) AS greatest", *sums]
-        return fetched(numbered.groupBy(*by).agg(*map(functions.expr, wanted)).drop("alone"))
+
+def _summed(frame: Any, by: Sequence[str], *sums: str) -> Any:
+    from pyspark.sql import functions
+
+    return frame.groupBy(*by).agg(*map(functions.expr, sums))
 
 
 def _refuse_gaps(total: int, *, labels: int = 0, scores: int = 0) -> None:
@@ -520,43 +507,14 @@ def literal(label: Any, kind: str) -> str:
     return f"CAST('{label}' AS {kind})"
 
 
-class _Kind(NamedTuple):
-    """A type of groups: its name in Spark and in Arrow, and what reads a text."""
-
-    spark: str
-    arrow: str
-    read: Callable[[str], Any]
-
-    def of(self, text: str | None) -> list[Any]:
-        """Return the value of this type that a group with this text has, if there is one."""
-        try:
-            value = None if text is None else self.read(text)
-        except (ValueError, LookupError):
-            return []
-        return [value] if text_of(as_group(value)) == text else []
-
-
 def base_type(kind: str) -> str:
     """Return the name of a type of Spark's without its length or collation."""
     return kind.partition("(")[0].partition(" ")[0]
 
 
-def _kind(df: Any, group: str) -> _Kind:
-    base = base_type(dict(df.dtypes)[group])
-    if base in _TEXTS:
-        return _Kind("STRING", "string", str)
-    if base in _WHOLE:
-        return _Kind("BIGINT", "int64", int)
-    if base == "boolean":
-        return _Kind("BOOLEAN", "bool", {"true": True, "false": False}.__getitem__)
-    if base == "date":
-        return _Kind("DATE", "date32", date.fromisoformat)
-    return _Kind("DOUBLE", "float64", float)
-
-
 def group_sql(df: Any, group: str) -> str:
     """Return the expression for the group of a row of a frame, NULL where it is missing."""
-    column, kind = quote_name(group, "spark"), _kind(df, group).spark
+    column, (kind, *_) = quote_name(group, "spark"), _GROUPS[base_type(dict(df.dtypes)[group])]
     value = f"CAST({column} AS {kind})"
     return f"IF(isnan({column}), NULL, {value})" if kind == "DOUBLE" else value
 
@@ -566,10 +524,8 @@ class GroupedFrame:
 
     def __init__(self, rows: Any, score_type: ScoreType, anomaly_label: object) -> None:
         self.score_type = score_type
-        functions = import_package("pyspark.sql.functions", "spark")
         mark = SparkCounts(rows.select("score", "label"), self.score_type, anomaly_label).mark()
-        wanted = ("count(*) AS rows", f"count_if({mark} = 1) AS anomalous")
-        counted = rows.groupBy("value").agg(*map(functions.expr, wanted))
+        counted = _summed(rows, ("value",), "count(*) AS rows", f"count_if({mark} = 1) AS anomalous")
         known = fetched(counted.limit(MOST_GROUPS + 1))
         if not known.num_rows:
             raise InputError(NO_SCORES)
@@ -598,8 +554,8 @@ class GroupedFrame:
     def pooled(self, places: Any) -> Source:
         """Return the points of some groups, taken as one."""
         import pyarrow as pa
+        from pyspark.sql import functions
 
-        functions = import_package("pyspark.sql.functions", "spark")
         few = self._numbered.sparkSession.createDataFrame(pa.table({"place": places}))
         rows = self._numbered.join(functions.broadcast(few), "place", "left_semi")
         return CountedSource(SparkCounts(rows.selectExpr("score", "mark AS label"), self.score_type, 1))
@@ -613,13 +569,8 @@ def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any])
     """Yield the columns of the groups of a partition; called in a worker."""
     import pyarrow as pa
 
-    rows = (
-        (
-            batch.column(0).to_numpy(),
-            batch.column(1).to_numpy(),
-            batch.column(2).to_numpy(zero_copy_only=False),
-        )
-        for batch in batches
+    rows: Iterator[Any] = (
+        tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns) for batch in batches
     )
     for places, block in whole_groups(rows):
         yield pa.RecordBatch.from_pydict(Part.of(request, places, block, score_type).flat())
@@ -628,8 +579,8 @@ def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any])
 def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any:
     """Return a frame in which each row has the columns of its group, which an expression gives."""
     import pyarrow as pa
+    from pyspark.sql import functions
 
-    functions = import_package("pyspark.sql.functions", "spark")
     small = frame.sparkSession.createDataFrame(pa.table({_OWN: groups, **columns}))
     same = functions.expr(f"{value} <=> {quote_name(_OWN, 'spark')}")
     return frame.join(functions.broadcast(small), same, "left")

@@ -16,7 +16,6 @@ from pac_wrap.ranks.memory import Pair, Ranked, auc
 from pac_wrap.ranks.passes import (
     Bounds,
     ChunkReader,
-    GuessedPasses,
     Partitions,
     PartitionTask,
     Passes,
@@ -141,9 +140,9 @@ class PartitionSource(PassSource):
 
     >>> from pac_wrap.method.calibrate import certify
     >>> from pac_wrap.method.calibrate import Request
-    >>> parts = [[([0.1, 0.9], [0, 1])], [], [([0.2], [0]), ([0.3], [0])]]
+    >>> parts = [([0.1, 0.9], [0, 1]), ([], []), ([0.2, 0.3], [0, 0])]
     >>> def run(task):
-    ...     return task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])
+    ...     return task(1, *parts[1]) + task(2, *parts[2]) + task(0, *parts[0])
     >>> certify(PartitionSource(run, 1), Request()).fpr.n
     3
     """
@@ -160,7 +159,7 @@ class PartitionSource(PassSource):
 
     def _begun(self, of: list[tuple[int, ...]], ask: Ask[T]) -> Passes:
         bounds = self._guessed(of, ask)
-        return GuessedPasses(self._run, bounds) if bounds else Passes(self._run)
+        return Passes(self._run, bounds)
 
     def _guessed(self, of: list[tuple[int, ...]], ask: Ask[T]) -> Bounds:
         """Return between which scores the sample puts the ranks that will be asked for."""

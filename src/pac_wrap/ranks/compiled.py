@@ -31,13 +31,9 @@ _CYCLE: Final = (*_BELOW, 0.0, _SUBNORMAL, 1e-310, 1e-45, 0.1, 0.5, 0.5, 1.0, 3.
 _QUICK: Final = 151
 _THOROUGH: Final = 1571
 _CODES: Final = 0, -1, 1
-_PRIMES: Final = (
-    0x9E3779B185EBCA87,
-    0xC2B2AE3D27D4EB4F,
-    0x165667B19E3779F9,
-    0x85EBCA77C2B2AE63,
-    0x27D4EB2F165667C5,
-)
+# xxhash64 of eight bytes: four of its primes, and what it starts with for seed 42
+_PRIMES: Final = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63
+HASH_NUMBERS: Final = *_PRIMES, 42 + 0x27D4EB2F165667C5 + 8
 _ALL: Final = (1 << 64) - 1
 
 
@@ -158,8 +154,6 @@ _OTHERS: Final = (
     "12345678901234567890",
     "1e-28",
 )
-
-
 _NO_OBJECTS: Final = tuple(
     b'{"a":%s}\n' % rest
     for rest in (
@@ -285,8 +279,8 @@ def _bits(score: float) -> int:
 
 def _hash(score: float) -> int:
     """Return xxhash64 of the eight bytes of a double, seed 42."""
-    first, second, third, fourth, fifth = _PRIMES
-    value = (42 + fifth + 8) ^ (_turned(_bits(score) * second & _ALL, 31) * first & _ALL)
+    first, second, third, fourth, start = HASH_NUMBERS
+    value = start ^ (_turned(_bits(score) * second & _ALL, 31) * first & _ALL)
     value = (_turned(value, 27) * first + fourth) & _ALL
     value = ((value ^ value >> 33) * second) & _ALL
     value = ((value ^ value >> 29) * third) & _ALL

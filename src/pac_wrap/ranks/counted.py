@@ -48,8 +48,7 @@ class Piece(NamedTuple):
 class Grid(NamedTuple):
     """Cells in the order of the scores: below the first knot, from each to the next so many, and beyond.
 
-    A cell is told by its number. Engines need only agree with themselves about it: a greater score must not
-    have a smaller number.
+    Engines need only agree with themselves about a cell's number: it must not fall where scores rise.
     """
 
     knots: tuple[float, ...]
@@ -73,10 +72,9 @@ class Grid(NamedTuple):
         cells: int,
         listed: Iterable[tuple[int, int]] = (),
     ) -> "Grid":
-        """Return the grid with knots at some keys; the pieces that must be fine share so many cells.
+        """Return the grid with knots at some keys; pieces that must be fine share so many cells.
 
-        The others have one each, as have those whose ends are too close, or too far apart. Within ranges of
-        keys that are to be listed each score has its own.
+        Within ranges of keys that are to be listed each score has a cell of its own.
         """
         ends = [end for low, high in listed for end in (low, high + 1)]
         ordered = sorted({key for key in (*keys, *ends) if LEAST < key <= GREATEST})
@@ -102,8 +100,7 @@ class Grid(NamedTuple):
 class Cells(NamedTuple):
     """What an engine counted: class, number of the cell, scores in it, and the least and greatest of them.
 
-    Scores that are listed in full have a cell each, of any number. Without `ends`, the least and greatest
-    are only those that a cell might hold.
+    Without `ends`, the least and greatest are only those that a cell might hold.
     """
 
     labels: Counts
@@ -154,10 +151,9 @@ class Range(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Where the scores of a class lie: so many in each of some ranges of keys, in order.
+    """Where the scores of a class lie: so many in each of some ranges of keys, in order, and of which cell.
 
-    `origin` says of which cell a range came: a range of several scores comes with its two ends as ranges of
-    their own.
+    A range of several scores comes with its two ends as ranges of their own.
     """
 
     low: Bits
@@ -259,17 +255,9 @@ class Spread(NamedTuple):
         return int(np.searchsorted(self.high, np.uint64(key))), int(np.searchsorted(self.low, np.uint64(key)))
 
     def open_within(self, low: int, high: int) -> list[int]:
-        """Return of which cells those ranges came that are no single score and meet some keys."""
+        """Return of which cells those ranges came that are no single score and meet keys from low to high."""
         first = int(np.searchsorted(self.high, np.uint64(low)))
-        last = int(np.searchsorted(self.low, np.uint64(high), "right"))
-        return self._open(first, last)
-
-    def open_around(self, key: int) -> list[int]:
-        """Return the same for ranges with keys on both sides of this one."""
-        return self._open(*self.around(key))
-
-    def _open(self, first: int, last: int) -> list[int]:
-        part = slice(first, last)
+        part = slice(first, int(np.searchsorted(self.low, np.uint64(high), "right")))
         found: list[int] = self.origin[part][self.low[part] < self.high[part]].tolist()
         return found
 
@@ -327,8 +315,12 @@ def grid_around(pair: Spreads, sample: Sample, ranks: Iterable[Rank], below: Ite
     ends = [end for low, high in brackets for end in (low, high + 1)]
     # a threshold that was given is asked for as it is
     given = [key for key in below if not any(low <= key <= high + 1 for low, high in brackets)]
-    if len(ends) + len(given) <= _EDGES and (sample.part == 1.0 or not _shared(pair, brackets)):
-        return Grid.of([*ends, *given], lambda low, high: False, 1)
+    if len(ends) + len(given) <= _EDGES:
+        # cells tell scores that many rows share from others without listing them
+        often = [one.high[_OFTEN:][one.high[_OFTEN:] == one.high[:-_OFTEN]] for one in pair]
+        shared = (((low <= keys) & (keys <= high)).any() for keys in often for low, high in brackets)
+        if sample.part == 1.0 or not any(shared):
+            return Grid.of([*ends, *given], lambda low, high: False, 1)
     if len(ends) > _KNOTS:
         ends = [ends[place] for place in np.linspace(0, len(ends) - 1, _KNOTS).astype(int)]
     cells = min(max(_CELLS, 64 * len(ranks)), _MOST_CELLS)
@@ -373,12 +365,6 @@ def _around(cell: Range, number: int, scores: Scores) -> tuple[int, int]:
         place = log1p(min(max(share, 0.0), 1.0) * expm1(slope)) / slope
         ends.append(order_key(low + place * (high - low)))
     return max(ends[0], cell.low), min(ends[1], cell.high)
-
-
-def _shared(pair: Spreads, brackets: list[tuple[int, int]]) -> bool:
-    """Return whether many rows share a score within brackets, which cells tell from others unlisted."""
-    often = (one.high[_OFTEN:][one.high[_OFTEN:] == one.high[:-_OFTEN]] for one in pair)
-    return any(((low <= keys) & (keys <= high)).any() for keys in often for low, high in brackets)
 
 
 def _bracket(pair: Spreads, rank: Rank, sample: Sample) -> tuple[int, int]:
@@ -449,7 +435,6 @@ class _Rehearsal(Parts):
         self._spreads = spreads
 
     def score(self, rank: Rank) -> float:
-        """Return about the score at a rank."""
         self.ranks[rank] = None
         if isinstance(rank.label, int):
             return from_order_key(self._spreads[rank.label].guess(rank.k))
@@ -457,63 +442,51 @@ class _Rehearsal(Parts):
         return from_order_key((first + last) // 2)
 
     def count_below(self, parts: tuple[int, ...], threshold: float) -> int:
-        """Return about how many scores of some parts are less than the threshold."""
         key = order_key(threshold)
         self.below |= dict.fromkeys((part, key) for part in parts)
         return sum(self._spreads[part].count_below(key) for part in parts)
 
     def find(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing: what is asked for is noted as it comes."""
+        """Do nothing: ranks are noted as they are asked for."""
 
 
 class Bracketed(Generic[T]):
-    """What somebody makes of the parts of data that an engine counts; `answer` is exact in any case.
+    """What `ask` makes of the scores of some parts, or of several taken as one, that an engine counts.
 
-    `ask` is called with the scores of some parts, or of several taken as one, until all that it asked for is
-    known, first with guesses.
+    It is called until all that it asked for is known, first with guesses; `answer` is exact in any case.
     """
 
     def __init__(
         self, counter: Counter, of: Sequence[tuple[int, ...]], ask: Callable[[Sequence[Ranked]], T]
     ) -> None:
-        self._counter, self._of = counter, of
+        self._counter = counter
         self._guess = guess = counter.guess()
         enough = guess.part == 1.0 or min(scores.size for scores in guess.classes) >= _ENOUGH
-        self._shown = guess if enough else self.sample
-        self._grids = [self._first(self._shown, ask)]
-        cells, self._hash_sums = counter.count_all(self._grids[0])
-        self.spreads = [Spread.counted(cells, part, 0) for part in range(len(self._hash_sums))]
-        self.answer = self._settled(ask)
+        shown = guess if enough else self.sample
+        spreads = [Spread.estimated(scores, shown.part) for scores in shown.classes]
+        asked = _Rehearsal(spreads, (0,) * len(spreads))
+        # a guess may break a rule that the scores keep
+        with suppress(InputError):
+            ask(asked.ranked(of))
+        self._grids = [grid_around(spreads, shown, asked.ranks, [key for _, key in asked.below])]
+        cells, hash_sums = counter.count_all(self._grids[0])
+        self.spreads = [Spread.counted(cells, part, 0) for part in range(len(hash_sums))]
+        while True:
+            asked, refused = _Rehearsal(self.spreads, hash_sums), None
+            try:
+                self.answer = ask(asked.ranked(of))
+            except InputError as error:
+                refused = error
+            if not (wanted := self._open(asked)):
+                break
+            self._narrow(wanted, near(self.spreads, shown, asked.ranks))
+        if refused is not None:
+            raise refused
 
     @cached_property
     def sample(self) -> Sample:
         """A random sample, drawn when it is first needed; all scores, if these are known."""
         return self._guess if self._guess.part == 1.0 else self._counter.sample()
-
-    def _first(self, sample: Sample, ask: Callable[[Sequence[Ranked]], T]) -> Grid:
-        """Return the grid that suits what will be asked, as a sample suggests."""
-        spreads = [Spread.estimated(scores, sample.part) for scores in sample.classes]
-        asked = _Rehearsal(spreads, (0,) * len(spreads))
-        # a guess may break a rule that the scores keep
-        with suppress(InputError):
-            ask(asked.ranked(self._of))
-        return grid_around(spreads, sample, asked.ranks, [key for _, key in asked.below])
-
-    def _settled(self, ask: Callable[[Sequence[Ranked]], T]) -> T:
-        while True:
-            asked = _Rehearsal(self.spreads, self._hash_sums)
-            refused: InputError | None = None
-            try:
-                answer = ask(asked.ranked(self._of))
-            except InputError as error:
-                refused = error
-            wanted = self._open(asked)
-            if wanted:
-                self._narrow(wanted, near(self.spreads, self._shown, asked.ranks))
-            elif refused is not None:
-                raise refused
-            else:
-                return answer
 
     def _open(self, asked: _Rehearsal) -> list[_Chosen]:
         """Return the cells that must be looked into, in the order of asking."""
@@ -525,7 +498,7 @@ class Bracketed(Generic[T]):
                 near.append((low, high))
                 found |= self._within(rank.label, low, high)
         for label, key in asked.below:
-            found |= {(label, origin): None for origin in self.spreads[label].open_around(key)}
+            found |= self._within(label, key, key - 1)
             # a threshold that was guessed: it will turn out to lie somewhere in the range of its rank
             for low, high in near:
                 if low <= key <= high + 1:

@@ -16,22 +16,18 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.floats import Bits, Doubles, Floats, bits_of, flushes
 from pac_wrap.errors import InputError, PACWrapWarning
-from pac_wrap.ranks.compiled import Functions, load_sealed
+from pac_wrap.ranks.compiled import HASH_NUMBERS, Functions, load_sealed
 
 T = TypeVar("T")
 Codes = NDArray[np.int8]
+Choice = tuple[int, int, int]
 
 # a chunk and two buffers of this many doubles stay in the second-level cache
 CHUNK: Final = 1 << 16
 MODULUS: Final = 1 << 64
 # sign, exponent and four more bits: sixteen ranges between a number and its double
 BITS: Final = 16
-# xxhash64 of eight bytes: its primes, and what it starts with for seed 42
-FIRST: Final = 0x9E3779B185EBCA87
-SECOND: Final = 0xC2B2AE3D27D4EB4F
-THIRD: Final = 0x165667B19E3779F9
-FOURTH: Final = 0x85EBCA77C2B2AE63
-START: Final = 42 + 0x27D4EB2F165667C5 + 8
+_FIRST, _SECOND, _THIRD, _FOURTH, _START = map(np.uint64, HASH_NUMBERS)
 
 
 class Inside(NamedTuple):
@@ -48,12 +44,7 @@ class Plain:
     """The passes over scores in NumPy; chunks stay in the cache."""
 
     def codes(
-        self,
-        scores: NDArray[Any],
-        low: np.floating,
-        high: np.floating,
-        choice: tuple[int, int, int],
-        out: Codes,
+        self, scores: NDArray[Any], low: np.floating, high: np.floating, choice: Choice, out: Codes
     ) -> bool:
         """Write a code for scores up to `low`, up to `high` and above; return whether none is NaN."""
         below, between, above = choice
@@ -97,7 +88,7 @@ class Plain:
                 nan |= bool(np.isnan(found).any())
                 if keep:
                     inside.append(found)
-                mixer.add(chunk)
+                mixer.add(mixer.bits(chunk))
         return Inside(below, above, np.concatenate(inside), nan, mixer.total)
 
     def count(self, scores: Floats, bound: np.floating) -> int:
@@ -109,7 +100,7 @@ class Plain:
         """Return the sum that a digest shows: the hashes of the scores, modulo 2^64."""
         mixer = _Mixer(min(scores.size, CHUNK))
         for start in range(0, scores.size, CHUNK):
-            mixer.add(scores[start : start + CHUNK])
+            mixer.add(mixer.bits(scores[start : start + CHUNK]))
         return mixer.total
 
     def count_leading(self, scores: Doubles, counts: NDArray[np.int64]) -> int:
@@ -121,7 +112,7 @@ class Plain:
             first = int(leading.min())
             found = np.bincount(leading - first)
             counts[first : first + found.size] += found
-            mixer.add_bits(bits)
+            mixer.add(bits)
         return mixer.total
 
     def divide(self, scores: Doubles, marks: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
@@ -149,42 +140,36 @@ class _Mixer:
         self._values = np.empty(largest)
         self._spare = np.empty(largest, dtype=np.uint64)
 
-    def add(self, chunk: Floats) -> None:
-        """Add a chunk, float64 or float32, that is no larger than `largest`."""
-        self.add_bits(self.bits(chunk))
-
     def bits(self, chunk: Floats) -> Bits:
-        """Return the bits of a chunk, which stay valid until the next one."""
+        """Return the bits of a chunk, no larger than `largest`, which stay valid until the next one."""
         return bits_of(chunk, self._values[: chunk.size])
 
-    def add_bits(self, bits: Bits) -> None:
+    def add(self, bits: Bits) -> None:
         """Add bits, which are overwritten."""
         self.mix(bits)
         self.total = (self.total + int(bits.sum())) % MODULUS
 
     def mix(self, bits: Bits) -> None:
         """Overwrite bits with their hashes."""
-        bits *= np.uint64(SECOND)
+        bits *= _SECOND
         self._turn(bits, 31)
-        bits *= np.uint64(FIRST)
-        bits ^= np.uint64(START)
+        bits *= _FIRST
+        bits ^= _START
         self._turn(bits, 27)
-        bits *= np.uint64(FIRST)
-        bits += np.uint64(FOURTH)
+        bits *= _FIRST
+        bits += _FOURTH
         self._fold(bits, 33)
-        bits *= np.uint64(SECOND)
+        bits *= _SECOND
         self._fold(bits, 29)
-        bits *= np.uint64(THIRD)
+        bits *= _THIRD
         self._fold(bits, 32)
 
     def _turn(self, bits: Bits, by: int) -> None:
-        """Move bits up, those that fall off coming in below."""
         upper = np.left_shift(bits, np.uint64(by), out=self._spare[: bits.size])
         bits >>= np.uint64(64 - by)
         bits |= upper
 
     def _fold(self, bits: Bits, by: int) -> None:
-        """Fold the upper bits onto the lower ones."""
         bits ^= np.right_shift(bits, np.uint64(by), out=self._spare[: bits.size])
 
 
@@ -213,7 +198,6 @@ _SOURCE: Final = Path(__file__).with_name("kernels.c")
 # scores per call: what is found among them waits in a buffer, of which only the beginning is used
 _CHUNK: Final = 1 << 18
 _DOUBLE: Final[np.dtype[Any]] = np.dtype(np.float64)
-_BOOL: Final[np.dtype[Any]] = np.dtype(np.bool_)
 _KINDS: Final[tuple[np.dtype[Any], ...]] = _DOUBLE, np.dtype(np.float32)
 
 
@@ -233,12 +217,7 @@ class Native(Plain):
         self._count_leading, self._divide = functions["count_leading"], functions["divide"]
 
     def codes(
-        self,
-        scores: NDArray[Any],
-        low: np.floating,
-        high: np.floating,
-        choice: tuple[int, int, int],
-        out: Codes,
+        self, scores: NDArray[Any], low: np.floating, high: np.floating, choice: Choice, out: Codes
     ) -> bool:
         """Write the code of each score; return whether none is NaN."""
         if not _walkable(scores):
@@ -275,13 +254,14 @@ class Native(Plain):
 
     def count_leading(self, scores: Doubles, counts: NDArray[np.int64]) -> int:
         """Add each score to the counter of its 16 leading bits; return the sum for the digest."""
-        if not _walkable(scores, _DOUBLE):
+        if not _walkable(scores, np.float64):
             return super().count_leading(scores, counts)
         return int(self._count_leading(_at(scores), scores.size, _at(counts)))
 
     def divide(self, scores: Doubles, marks: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
         """Return the scores without and those with a mark."""
-        if not (_walkable(scores, _DOUBLE) and _walkable(marks, _BOOL) and marks.size == scores.size):
+        sound = _walkable(scores, np.float64) and _walkable(marks, np.bool_)
+        if not sound or marks.size != scores.size:
             return super().divide(scores, marks)
         marked = int(np.count_nonzero(marks))
         # one more, since a score is written to both before its mark is looked at
@@ -290,10 +270,9 @@ class Native(Plain):
         return pair[0][:-1], pair[1][:-1]
 
 
-def _walkable(array: NDArray[Any], kind: np.dtype[Any] | None = None) -> bool:
+def _walkable(array: NDArray[Any], *kinds: Any) -> bool:
     """Return whether an array is of a type, or of any that scores have in C, and lies there in one piece."""
-    known = array.dtype in _KINDS if kind is None else array.dtype == kind
-    return known and array.flags.c_contiguous and array.flags.aligned
+    return array.dtype in (kinds or _KINDS) and array.flags.c_contiguous and array.flags.aligned
 
 
 def _flushed(scores: Floats) -> bool:

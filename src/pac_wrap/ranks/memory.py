@@ -39,8 +39,6 @@ _MARGIN: Final = 3.0
 # so many ranks are selected one by one, before scores are put in order
 _MANY: Final = 32
 _GOLDEN: Final = (sqrt(5.0) - 1.0) / 2.0
-
-
 # the label of both classes together
 BOTH: Final = (0, 1)
 
@@ -82,14 +80,6 @@ class Ranked(ABC):
     @abstractmethod
     def kth_between(self, other: "Ranked", low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
-
-    def rank_between(self, other: "Ranked", low: float, high: float, share: float) -> Rank:
-        """Return which rank of both classes together that score has, from four counts."""
-        below = self.count_below(low) + other.count_below(low)
-        beyond = self.size + other.size
-        if high < inf:
-            beyond = sum(one.count_below(nextafter(high, inf)) for one in (self, other))
-        return Rank(BOTH, below + max(1, ceil(share * (beyond - below))))
 
 
 def kth_smallest(scores: Floats | Ranked, k: int) -> float:

@@ -1,15 +1,9 @@
 """Exact ranks of two classes that do not fit and are seen in passes: what is not known yet costs one more.
 
-Ranges of keys are counted and refined until each rank is alone:
-
-    search = RankSearch.begin(total(survey(*piece) for piece in pieces), wanted)
-    while not search.done:
-        search = search.advance(total(search(*piece) for piece in pieces))
-
-A search is small, can be pickled, and is called with each piece of the data wherever that lives; what it
-returns adds up in any order. Four passes suffice for 16 ranks, whatever the scores; two or three are usual.
-`Passes` asks, a `RunPass` answers: `ChunkReader` reads chunks from a Python iteration, `Partitions` those of
-an engine.
+Ranges of keys are counted and refined until each rank is alone. A `RankSearch` can be pickled, and is called
+with each piece of the data wherever that lives; what it returns adds up in any order. Four passes suffice for
+16 ranks, whatever the scores; two or three are usual. `Passes` asks, a `RunPass` answers: `ChunkReader` reads
+chunks from a Python iteration, `Partitions` those of an engine.
 """
 
 from abc import ABC, abstractmethod
@@ -27,6 +21,7 @@ from pac_wrap.base.arguments import (
     as_anomaly_mask,
     as_array,
     as_labelled,
+    as_scores,
     check_aligned,
     common_type,
     type_of,
@@ -185,7 +180,12 @@ class RankSearch:
                 chunk = scores[start : start + _CHUNK]
                 # most scores lie beyond all ranges, and comparisons are cheaper than keys
                 near = chunk[within(chunk, bounds)]
-                keys, places = self._inside(order_keys(near), tops)
+                keys = order_keys(near)
+                shifted = keys >> np.uint64(self.width)
+                # one beyond the last range is none of them either
+                found = np.minimum(np.searchsorted(tops, shifted), tops.size - 1)
+                hit = tops[found] == shifted
+                keys, places = keys[hit], found[hit].astype(np.int64, copy=False)
                 if self.gathers:
                     gathered[label].append(keys)
                 else:
@@ -201,15 +201,15 @@ class RankSearch:
         inside = [one.inside for one in self.ranges]
         if counts.counts.sum(axis=2).T.tolist() != [list(pair) for pair in inside]:
             raise InputError(CHANGED)
-        return self._sorted(counts) if self.gathers else self._narrow(counts.counts, self.bits)
-
-    def _inside(self, keys: Bits, tops: Bits) -> tuple[Bits, NDArray[np.int64]]:
-        """Return the keys that lie in a range, and in which."""
-        shifted = keys >> np.uint64(self.width)
-        # one beyond the last range is none of them either
-        places = np.minimum(np.searchsorted(tops, shifted), tops.size - 1)
-        hit = tops[places] == shifted
-        return keys[hit], places[hit].astype(np.int64, copy=False)
+        if not self.gathers:
+            return self._narrow(counts.counts, self.bits)
+        keys = [np.sort(gathered) for gathered in counts.keys]
+        found = {}
+        for rank, place in self.wanted:
+            one = self.ranges[place]
+            first = [int(np.searchsorted(ordered, np.uint64(one.top << self.width))) for ordered in keys]
+            found[rank] = score_among(keys, rank, first, one.below)
+        return RankSearch(0, (), (), found)
 
     def _narrow(self, counts: NDArray[np.int64], bits: int) -> "RankSearch":
         """Return the search with each range replaced by the narrower ones in it that hold a wanted rank."""
@@ -233,16 +233,6 @@ class RankSearch:
         place_of = {one.top: place for place, one in enumerate(ranges)}
         wanted = tuple((rank, place_of[top]) for (rank, _), top in zip(self.wanted, tops, strict=True))
         return RankSearch(self.width - bits, ranges, wanted)
-
-    def _sorted(self, counts: KeyCounts) -> "RankSearch":
-        """Return the search with its ranks found among the gathered keys."""
-        keys = [np.sort(gathered) for gathered in counts.keys]
-        found = {}
-        for rank, place in self.wanted:
-            one = self.ranges[place]
-            first = [int(np.searchsorted(ordered, np.uint64(one.top << self.width))) for ordered in keys]
-            found[rank] = score_among(keys, rank, first, one.below)
-        return RankSearch(0, (), (), found)
 
 
 def score_among(keys: list[Bits], rank: Rank, first: Sequence[int], below: Sequence[int]) -> ScoreAtRank:
@@ -353,19 +343,21 @@ class Known(Parts):
 
 
 class Passes(Known):
-    """The parts of some data, known through passes over it; the first is made at once."""
+    """The parts of some data, known through passes; the first, made at once, gathers what was guessed."""
 
-    def __init__(self, run: RunPass, first: Survey | None = None) -> None:
+    def __init__(self, run: RunPass, guessed: Bounds = ()) -> None:
         self._run = run
-        self.survey: Survey = run(survey) if first is None else first
+        self._first: FirstFound | None = run(partial(first_pass, guessed)) if guessed else None
+        self.survey: Survey = run(survey) if self._first is None else self._first.survey
         super().__init__(self.survey.sizes, self.survey.hash_sums)
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what is found at some ranks, together in as few passes as one would take."""
-        search = RankSearch.begin(self.survey, ranks)
+        """Return what is found at some ranks, together; those that were guessed right take no pass."""
+        found = {} if self._first is None else self._first.at(ranks)
+        search = RankSearch.begin(self.survey, [rank for rank in ranks if rank not in found])
         while not search.done:
             search = search.advance(self._run(search))
-        return search.found
+        return found | search.found
 
     def count(self, threshold: float) -> tuple[int, ...]:
         """Return how many scores of each part are less than the threshold, in one pass."""
@@ -384,24 +376,24 @@ class _RankedParts(Ranked):
         self._known, self._of, self._parts = known, of, parts
 
     def kth_smallest(self, k: int) -> float:
-        """Return the k-th smallest score, counting from 1."""
         return self._known.score(_rank(self._parts, k))
 
     def count_below(self, threshold: float) -> int:
-        """Return how many scores are less than the threshold."""
         return self._known.count_below(self._parts, threshold)
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Find the scores at some ranks, together in as few passes as one would take."""
         self._known.find(
             _rank(tuple(part for label in rank.labels for part in self._of[label]), rank.k) for rank in ranks
         )
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
-        """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
         assert isinstance(other, _RankedParts)
-        rank = self.rank_between(other, low, high, share)
-        return self._known.score(_rank((*self._parts, *other._parts), rank.k))
+        below = self.count_below(low) + other.count_below(low)
+        beyond = self.size + other.size
+        if high < inf:
+            beyond = sum(one.count_below(nextafter(high, inf)) for one in (self, other))
+        k = below + max(1, ceil(share * (beyond - below)))
+        return self._known.score(_rank((*self._parts, *other._parts), k))
 
 
 def _rank(parts: tuple[int, ...], k: int) -> Rank:
@@ -428,33 +420,24 @@ def check_normal_labels(where: str, first: Any, other: Any, anomaly_label: objec
     as_anomaly_mask(np.array([first, other], dtype=object), anomaly_label, f"labels of {where}")
 
 
-class Spaced:
+class _Spaced:
     """Picks evenly spaced scores of both classes while they go by in order."""
 
-    def __init__(self, sizes: tuple[int, int]) -> None:
+    def __init__(self, sizes: Sequence[int]) -> None:
         self._positions = [spaced_positions(size) for size in sizes]
         self._seen = [0, 0]
-        self._picked: tuple[list[Scores], list[Scores]] = ([np.empty(0)], [np.empty(0)])
+        self.picked = [[np.empty(0)], [np.empty(0)]]
 
     @property
     def whole(self) -> bool:
-        """Whether all scores have gone by."""
-        return all(
-            not positions.size or seen > positions[-1]
-            for seen, positions in zip(self._seen, self._positions, strict=True)
-        )
-
-    @property
-    def pair(self) -> Pair:
-        """The picked scores of both classes."""
-        return np.concatenate(self._picked[0]), np.concatenate(self._picked[1])
+        pairs = zip(self._seen, self._positions, strict=True)
+        return all(not positions.size or seen > positions[-1] for seen, positions in pairs)
 
     def pick(self, pair: Pair) -> None:
-        """Pick from the next scores of both classes, unless everything has gone by before."""
         for label, scores in enumerate(pair):
             positions, seen = self._positions[label], self._seen[label]
             first, last = np.searchsorted(positions, [seen, seen + scores.size])
-            self._picked[label].append(scores[positions[first:last] - seen])
+            self.picked[label].append(scores[positions[first:last] - seen])
             self._seen[label] = seen + scores.size
 
 
@@ -475,7 +458,7 @@ class ChunkReader:
         self._chunks, self._anomaly_label = chunks, anomaly_label
         self._normal_label: Any = None
         self._last: Iterator[Any] | None = None
-        self._spaced: Spaced | None = None
+        self._spaced: _Spaced | None = None
         self._score_type: ScoreType | None = None
 
     @property
@@ -492,7 +475,7 @@ class ChunkReader:
             if self._spaced is not None:
                 self._spaced.pick(pair)
         if isinstance(total, Survey):
-            self._spaced = Spaced((total.sizes[0], total.sizes[1]))
+            self._spaced = _Spaced(total.sizes)
         return total
 
     def sample(self) -> Pair:
@@ -501,7 +484,8 @@ class ChunkReader:
         if not self._spaced.whole:
             for pair in self._batches():
                 self._spaced.pick(pair)
-        return self._spaced.pair
+        normal, anomalous = map(np.concatenate, self._spaced.picked)
+        return normal, anomalous
 
     def _batches(self) -> Iterator[Pair]:
         """Yield both classes of a few chunks at a time; one pair at least."""
@@ -511,7 +495,7 @@ class ChunkReader:
             size += pair[0].size + pair[1].size
             if size >= _BATCH:
                 yield _concatenated(waiting)
-                waiting, size = [(np.empty(0), np.empty(0))], 0
+                waiting, size = waiting[:1], 0
         yield _concatenated(waiting)
 
     def _pairs(self) -> Iterator[Pair]:
@@ -587,33 +571,15 @@ def first_pass(guessed: Bounds, *parts: Scores) -> FirstFound:
     """Return the survey of one piece, and what lies within bounds, which are disjoint and rise."""
     below = [[count_below(scores, low) for scores in parts] for low, _ in guessed]
     counts = np.array(below, dtype=np.int64).reshape(len(guessed), len(parts))
-    keys = _few([_near(scores, guessed) for scores in parts])
-    return FirstFound(survey(*parts), guessed, counts, keys)
-
-
-def _near(scores: Scores, bounds: Bounds) -> Bits:
-    """Return the keys of the scores within bounds."""
-    chunks = (scores[start : start + _CHUNK] for start in range(0, scores.size, _CHUNK))
-    near = [chunk[within(chunk, bounds)] for chunk in chunks]
-    return order_keys(np.concatenate(near)) if near else np.zeros(0, dtype=np.uint64)
+    near = []
+    for scores in parts:
+        chunks = (scores[start : start + _CHUNK] for start in range(0, scores.size, _CHUNK))
+        near.append(order_keys(np.concatenate([np.empty(0), *(one[within(one, guessed)] for one in chunks)])))
+    return FirstFound(survey(*parts), guessed, counts, _few(near))
 
 
 def _few(keys: list[Bits]) -> tuple[Bits, ...] | None:
     return tuple(keys) if sum(one.size for one in keys) <= _FEW else None
-
-
-class GuessedPasses(Passes):
-    """Both classes of some data, known through passes, the first of which gathers what was guessed."""
-
-    def __init__(self, run: RunPass, guessed: Bounds) -> None:
-        self._first: FirstFound = run(partial(first_pass, guessed))
-        super().__init__(run, self._first.survey)
-
-    def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what is found at some ranks; for those that were guessed right, no pass is made."""
-        found = self._first.at(ranks)
-        missed = [rank for rank in ranks if rank not in found]
-        return found | super().search(missed) if missed else found
 
 
 def guess(
@@ -636,13 +602,13 @@ class _Share(Known):
         super().__init__([scores.size * shares for scores in parts], (0,) * len(parts))
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what may be found at some ranks, unless they are too many."""
         if len(self._found) + len(ranks) > _RANKS:
             raise InputError(f"more than {_RANKS} ranks are not guessed; search for them")
-        return {rank: self._at(kth_smallest(self._of(rank), ceil(rank.k / self._shares))) for rank in ranks}
+        equal = (self._shares,) * len(self._parts)
+        scores = {rank: kth_smallest(self._of(rank), ceil(rank.k / self._shares)) for rank in ranks}
+        return {rank: ScoreAtRank(score, self.count(score), equal) for rank, score in scores.items()}
 
     def count(self, threshold: float) -> tuple[int, ...]:
-        """Return how many scores of each part may be less than the threshold."""
         return tuple(count_below(scores, threshold) * self._shares for scores in self._parts)
 
     @property
@@ -656,11 +622,7 @@ class _Share(Known):
         inside = sum(int(np.count_nonzero(within(scores, tuple(merged)))) for scores in self._parts)
         return tuple(merged) if inside * self._shares <= _FEW else ()
 
-    def _at(self, score: float) -> ScoreAtRank:
-        return ScoreAtRank(score, self.count(score), (self._shares,) * len(self._parts))
-
     def _of(self, rank: Rank) -> Scores:
-        """Return the scores that a rank counts."""
         return np.concatenate([self._parts[one] for one in rank.labels])
 
     def _around(self, rank: Rank) -> tuple[float, float]:
@@ -674,27 +636,8 @@ class _Share(Known):
         )
 
 
-Batches = Iterable[tuple[ArrayLike, ArrayLike]]
-
-
 # the number of a partition, how many of its scores are missing, and its rows
 Missing = tuple[int, int, int]
-
-
-def _missing_scores(missing: Sequence[Missing]) -> str:
-    """Return the sentence about partitions with rows that have no score."""
-    first, gaps, rows = min(missing)
-    scores = sum(one[1] for one in missing)
-    in_all = "" if len(missing) == 1 else f", {scores:,} in {len(missing):,} partitions"
-    return (
-        f"scores must not be empty or NaN, got {gaps:,} of {rows:,} in partition {first}{in_all}; drop those"
-        " rows or make the detector score them"
-    )
-
-
-def missing_labels(number: int, missing: int, rows: int) -> str:
-    """Return the sentence about a partition with rows that have no label."""
-    return f"labels of partition {number} must not be missing, got {missing:,} of {rows:,}; drop those rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -727,7 +670,13 @@ class PartitionAnswer:
         if self.problem is not None:
             raise InputError(self.problem[1])
         if self.missing:
-            raise InputError(_missing_scores(self.missing))
+            first, gaps, rows = min(self.missing)
+            others = f", {sum(one[1] for one in self.missing):,} in {len(self.missing):,} partitions"
+            raise InputError(
+                f"scores must not be empty or NaN, got {gaps:,} of {rows:,} in partition"
+                f" {first}{others if len(self.missing) > 1 else ''}; drop those rows or make the detector"
+                " score them"
+            )
         if len(self.normal_labels) == 2:
             (_, first), (number, other) = self.normal_labels
             check_normal_labels(f"partition {number}", first, other, anomaly_label)
@@ -736,45 +685,41 @@ class PartitionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """A task that a partition can be given: it divides the classes and finds what is wrong."""
+    """A task that a partition can be given: it divides the classes and finds what is wrong.
+
+    With `parts` the labels are numbers of so many populations, and all is known to be right.
+    """
 
     task: PassTask
     anomaly_label: object
+    parts: int | None = None
 
     @property
     def bounds(self) -> Bounds | None:
         """Pairs of scores between which all lie that this pass looks at, or None if it looks at all."""
         return self.task.bounds if isinstance(self.task, RankSearch) else None
 
-    def __call__(self, number: int, batches: Batches) -> PartitionAnswer:
-        """Return what one partition gives, from its batches of scores and labels."""
-        value = None
-        labels_seen: tuple[tuple[int, Any], ...] = ()
-        rows = gaps = 0
-        kind: ScoreType | None = None
+    def __call__(self, number: int, scores: ArrayLike, labels: ArrayLike) -> PartitionAnswer:
+        """Return what one partition gives."""
+        if self.parts is not None:
+            values, numbers = np.asarray(scores), np.asarray(labels)
+            kind, values = type_of(values) if values.size else None, as_scores(values)
+            found = self.task(*(values[numbers == part] for part in range(self.parts)))
+            return PartitionAnswer(found, score_type=kind)
         try:
-            for scores, labels in batches:
-                check_aligned("scores", scores, "labels", labels)
-                values, marks = as_array(scores, "scores"), as_array(labels, "labels")
-                rows += values.size
-                sound = values.ndim == 1 and values.shape == marks.shape and values.dtype.kind == "f"
-                if sound and (nan := np.isnan(values)).any():
-                    gaps += int(np.count_nonzero(nan))
-                    values, marks = values[~nan], marks[~nan]
-                pair, normal_label, its = split_classes(
-                    f"partition {number}", values, marks, self.anomaly_label
-                )
-                found = self.task(*pair)
-                value = found if value is None else value + found
-                kind = common_type([kind, its])
-                if normal_label is not None:
-                    labels_seen = _first_two((*labels_seen, (number, normal_label)))
+            check_aligned("scores", scores, "labels", labels)
+            values, marks = as_array(scores, "scores"), as_array(labels, "labels")
+            rows = values.size
+            sound = values.ndim == 1 and values.shape == marks.shape and values.dtype.kind == "f"
+            if sound and (nan := np.isnan(values)).any():
+                values, marks = values[~nan], marks[~nan]
+            pair, normal_label, kind = split_classes(f"partition {number}", values, marks, self.anomaly_label)
+            found = self.task(*pair)
         except InputError as error:
             return PartitionAnswer(None, problem=(number, str(error)))
-        if value is None:
-            value = self.task(np.empty(0), np.empty(0))
-        missing = ((number, gaps, rows),) if gaps else ()
-        return PartitionAnswer(value, labels_seen, missing, score_type=kind)
+        gaps = rows - values.size
+        labels_seen = () if normal_label is None else ((number, normal_label),)
+        return PartitionAnswer(found, labels_seen, ((number, gaps, rows),) if gaps else (), score_type=kind)
 
 
 RunPartitions = Callable[[PartitionTask], PartitionAnswer]
