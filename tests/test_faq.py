@@ -12,7 +12,7 @@ from pac_wrap import tails
 from pac_wrap.detectors.safety import WITNESSES
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.tails.bounds import cdf
-from pac_wrap.tails.walks import first_success, look_budgets
+from pac_wrap.tails.levels import first_success, look_budgets
 from support.pages import ROOT
 
 PAGE = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ MARKED = re.compile(r"([\d.,]+)<!-- = (.+?) -->")
 
 def achievable(n: int, errors: int) -> str:
     """Return the least ceiling in percent, rounded up to three digits."""
-    rate = tails.achievable_rate(n, 0.05, errors)
+    rate = tails.upper_bound(errors, n, 0.05)
     return f"{Context(prec=3, rounding=ROUND_CEILING).multiply(Decimal(repr(rate)), 100).normalize():f}"
 
 

@@ -10,7 +10,7 @@ from benchmarks.record import Aim, Comparison, Measure, Result, Role
 from benchmarks.timing import Action, Scale, compare
 from pac_wrap import Raise, calibrate
 from pac_wrap.method.strategies.raising import staircase
-from pac_wrap.tails.ladder import local_level
+from pac_wrap.tails.levels import local_level
 
 A_SECOND = Aim("<=", 1.0)
 # the least at which a second is aimed at; beyond, the level of so many rungs takes longer

@@ -21,9 +21,9 @@ from pac_wrap.method.planning.plan import TOLERATED
 from pac_wrap.method.robust.shift_and_noise import Room
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.report.numbers import ceiling, confidence
-from pac_wrap.tails import achievable_rate, min_samples
+from pac_wrap.tails import min_samples, upper_bound
 from pac_wrap.tails.bounds import last_true
-from pac_wrap.tails.ladder import Ladder, local_level
+from pac_wrap.tails.levels import Ladder, local_level
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "planner.md"
@@ -101,7 +101,7 @@ def tables(found: Costs) -> str:
     errors = [f"{k}" for k in TOLERATED]
     needed = [[ceiling(rate), *(f"{min_samples(rate, USUAL, k):,}" for k in TOLERATED)] for rate in SHOWN]
     surer = [[ceiling(rate), *(f"{min_samples(rate, delta):,}" for delta in DELTAS)] for rate in SHOWN]
-    kept = [[f"{n:,}", *(ceiling(achievable_rate(n, USUAL, k)) for k in TOLERATED)] for n in AT_HAND]
+    kept = [[f"{n:,}", *(ceiling(upper_bound(k, n, USUAL)) for k in TOLERATED)] for n in AT_HAND]
     rooms: dict[str, Room] = {
         "room for a shift of .005 in total variation": TotalVariation(0.005),
         "room for a density ratio of 2": DensityRatio(2),

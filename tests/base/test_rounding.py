@@ -27,7 +27,7 @@ from pac_wrap.report.account import account_of
 from pac_wrap.report.numbers import ceiling, confidence, floored
 from pac_wrap.report.render import terminal
 from pac_wrap.report.results import account_of_comparison, account_of_evaluation, account_of_plan
-from pac_wrap.tails.bounds import achievable_rate
+from pac_wrap.tails.bounds import upper_bound
 from support.kept import with_ceiling
 from support.shell import text_of
 
@@ -166,7 +166,7 @@ def test_what_labels_can_promise_is_rounded_up() -> None:
         )
         assert len(lines) == 5
         for errors, rate in lines:
-            assert float(rate) >= achievable_rate(labels, 0.05, int(errors))
+            assert float(rate) >= upper_bound(int(errors), labels, 0.05)
 
 
 def test_the_bounds_of_a_comparison_are_rounded_up() -> None:

@@ -13,7 +13,7 @@ from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.report.account import Status, account_of
 from pac_wrap.report.sentences import Report, ranges
-from pac_wrap.tails.bounds import achievable_rate, min_samples
+from pac_wrap.tails.bounds import min_samples, upper_bound
 from support.reports import NAMES, report, to_json
 from support.strategies import calibrate_quietly, refusal, score
 
@@ -78,7 +78,7 @@ def test_the_plan_is_that_of_the_binomial_functions() -> None:
         ceiling, delta = row["ceiling"], row["delta"]
         assert row["none_tolerated"] == min_samples(ceiling, delta)
         assert row["some_tolerated"] == min_samples(ceiling, delta, 10)
-        assert ("enough" in texts[3]) == (achievable_rate(row["at_hand"], delta) <= ceiling)
+        assert ("enough" in texts[3]) == (upper_bound(0, row["at_hand"], delta) <= ceiling)
     assert {row["side"] for row in account_of(report("fpr"))["plan"]} == {"FPR"}
     assert "needs more" in account_of(report("relaxed")).table("plan").caption
     assert "needs more" not in account_of(report("hold_fnr")).table("plan").caption

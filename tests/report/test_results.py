@@ -16,7 +16,7 @@ from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Account, only
 from pac_wrap.report.render import as_json
 from pac_wrap.tails import min_samples
-from pac_wrap.tails.bounds import Budget, achievable_rate, cdf
+from pac_wrap.tails.bounds import Budget, cdf, upper_bound
 from support.shell import CERTIFICATE, GOLDEN, invoke, succeeded, write
 
 COLUMNS = ["--score", "score", "--label", "label"]
@@ -140,12 +140,12 @@ def test_plan_for_ceilings_and_for_labels() -> None:
     assert all(one["labels"] == min_samples(0.05, 0.05, one["errors"]) for one in needs["needed"])
     promises = found["promises"]
     assert (promises["labels"], promises["delta"]) == (200, 0.05)
-    assert all(one["rate"] == achievable_rate(200, 0.05, one["errors"]) for one in promises["rates"])
+    assert all(one["rate"] == upper_bound(one["errors"], 200, 0.05) for one in promises["rates"])
 
 
 def test_plan_for_both_classes() -> None:
     found = record("plan", "--normal", "6860", "--anomalous", "0", "--max-fpr", "0.03")["affordable"]
-    assert (found["normal"]["labels"], found["normal"]["least"]) == (6860, achievable_rate(6860, 0.05))
+    assert (found["normal"]["labels"], found["normal"]["least"]) == (6860, upper_bound(0, 6860, 0.05))
     assert found["anomalous"]["least"] is None
     for one in found["normal"]["ceilings"]:
         budget = Budget.of(6860, one["ceiling"], 0.05)

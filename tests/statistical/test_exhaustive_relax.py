@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Algorithm1, Certificate, Guarantee
-from pac_wrap.tails.ladder import fixed_level
+from pac_wrap.tails.levels import fixed_level
 from statistical import formulas
 from statistical.enumeration import PARTS, SUPPORT, Answers, Flags, Whole, answers, compositions
 from support.slow import slow_but

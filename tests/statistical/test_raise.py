@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from pac_wrap import Certificate, Guarantee, Raise, Rule, calibrate
-from pac_wrap.tails.ladder import failure, local_level
+from pac_wrap.tails.levels import failure, local_level
 from statistical.claims import assert_at_most, assert_power, assert_rate
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, answers, scores, weights
 from support.ladder import failures, rungs

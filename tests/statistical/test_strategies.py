@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom
 
 from pac_wrap import Algorithm1, Certificate, Guarantee
-from pac_wrap.tails.ladder import fixed_level
+from pac_wrap.tails.levels import fixed_level
 from statistical.claims import assert_at_most, assert_power, assert_rate
 from statistical.populations import Values, normal_scores
 from statistical.trials import Classes, budget, repeat, tail

@@ -71,7 +71,6 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
         "error_budget": (tails.error_budget, {"n": 100, "rate": 0.1, "delta": 0.1}),
         "exact_confidence": (tails.exact_confidence, {"n": 100, "rate": 0.1, "errors": 3}),
         "min_samples": (tails.min_samples, {"rate": 0.1, "delta": 0.1, "errors": 1}),
-        "achievable_rate": (tails.achievable_rate, {"n": 100, "delta": 0.1, "errors": 1}),
         "upper_bound": (tails.upper_bound, {"errors": 1, "n": 100, "delta": 0.1}),
         "lower_bound": (tails.lower_bound, {"errors": 1, "n": 100, "delta": 0.1}),
         "interval": (tails.interval, {"errors": 1, "n": 100, "confidence": 0.9}),

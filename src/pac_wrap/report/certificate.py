@@ -47,7 +47,7 @@ from pac_wrap.report.sentences import (
     ranges,
     sides_of,
 )
-from pac_wrap.tails.bounds import LEAST_CEILING, Budget, Rate, achievable_rate, min_samples
+from pac_wrap.tails.bounds import LEAST_CEILING, Budget, Rate, min_samples, upper_bound
 from pac_wrap.version import __version__
 
 Pairs = tuple[tuple[str, str], ...]
@@ -627,7 +627,7 @@ def _label_more(side: Side) -> Iterator[str]:
 
 def _lowest(side: Side) -> float:
     """Return the lowest ceiling that the labels at hand can keep."""
-    return side.afterwards(achievable_rate(side.at_hand, side.asked_delta))
+    return side.afterwards(upper_bound(0, side.at_hand, side.asked_delta))
 
 
 def _decide(report: Report) -> Iterator[str]:

@@ -28,7 +28,7 @@ from pac_wrap.report.sentences import made_facts, sides_of
 from pac_wrap.series.dependence import EffectiveSize
 from pac_wrap.series.points import Several
 from pac_wrap.series.splits import SeriesSplit
-from pac_wrap.tails.bounds import Budget, Rate, achievable_rate, cdf, min_samples
+from pac_wrap.tails.bounds import Budget, Rate, cdf, min_samples, upper_bound
 
 if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification
@@ -235,7 +235,7 @@ def _needed(asked: Guarantee) -> Section:
 def _promises(labels: int, delta: float) -> Section:
     """Return the smallest rates that so many labels of one class can certify."""
     found = [
-        {"errors": errors, "rate": achievable_rate(labels, delta, errors)}
+        {"errors": errors, "rate": upper_bound(errors, labels, delta)}
         for errors in TOLERATED
         if errors <= labels
     ]
@@ -255,7 +255,7 @@ def _affordable(normal: int | None, anomalous: int | None, delta: float, asked: 
     for name, label, n in given:
         if n is None:
             continue
-        lowest = achievable_rate(n, delta) if n else None
+        lowest = upper_bound(0, n, delta) if n else None
         begins = "nothing yet" if lowest is None else f"from {rounded_up(lowest)} on"
         heads.append(f"{name}: errors tolerated\namong {n:,} {label},\n{begins}")
         budgets = [Budget.of(n, rate, delta) for rate in ceilings]

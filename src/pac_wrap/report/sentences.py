@@ -26,7 +26,7 @@ from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import is_upside_down, rough_auc
 from pac_wrap.report.account import Account, Fact, Status, facts_of
 from pac_wrap.report.numbers import ceiling, confidence, floored, percent, told_apart
-from pac_wrap.tails.bounds import Budget, Rate, achievable_rate
+from pac_wrap.tails.bounds import Budget, Rate, upper_bound
 
 # [low, high), None where it is unbounded: infinite scores are then included
 Range = tuple[float | None, float | None]
@@ -441,7 +441,7 @@ def _instead(side: Side, budget: Budget) -> str:
     """Return which ceiling so many labels could keep, if any."""
     if not budget.n:
         return ""
-    return f", or ask for {rounded_up(side.afterwards(achievable_rate(budget.n, budget.delta)))}"
+    return f", or ask for {rounded_up(side.afterwards(upper_bound(0, budget.n, budget.delta)))}"
 
 
 def _beyond(certificate: Certificate) -> Iterator[str]:

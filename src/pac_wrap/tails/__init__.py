@@ -3,7 +3,6 @@
 from pac_wrap.tails.bounds import (
     Budget,
     Rate,
-    achievable_rate,
     error_budget,
     exact_confidence,
     interval,
@@ -15,7 +14,6 @@ from pac_wrap.tails.bounds import (
 __all__ = [
     "Budget",
     "Rate",
-    "achievable_rate",
     "error_budget",
     "exact_confidence",
     "interval",

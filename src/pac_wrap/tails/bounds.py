@@ -42,18 +42,10 @@ _PI: Final = Decimal("3.14159265358979323846264338327950288419716939937510582097
 _FEW: Final = 1000
 # coefficients of 1/m, 1/m^3, ... in Stirling's series of ln m!
 _STIRLING: Final = tuple(
-    Fraction(*pair)
-    for pair in (
-        (1, 12),
-        (-1, 360),
-        (1, 1260),
-        (-1, 1680),
-        (1, 1188),
-        (-691, 360360),
-        (1, 156),
-        (-3617, 122400),
-        (43867, 244188),
-        (-174611, 125400),
+    map(
+        Fraction,
+        (1, -1, 1, -1, 1, -691, 1, -3617, 43867, -174611),
+        (12, 360, 1260, 1680, 1188, 360360, 156, 122400, 244188, 125400),
     )
 )
 
@@ -231,15 +223,8 @@ def error_budget(n: int, rate: float, delta: float) -> int | None:
     ----------
     n : int
         How many labelled points there are.
-    rate : float
-        The ceiling of the error rate.
-    delta : float
-        The chance that the ceiling does not hold.
-
-    Returns
-    -------
-    int or None
-        The error budget k*; None if not even 0 errors among n points certify the ceiling.
+    rate, delta : float
+        The ceiling of the error rate, and the chance that it does not hold.
 
     Examples
     --------
@@ -258,10 +243,8 @@ def exact_confidence(n: int, rate: float, errors: int | None) -> float:
 
     Parameters
     ----------
-    n : int
-        How many labelled points there are.
-    rate : float
-        The ceiling of the error rate.
+    n, rate : int and float
+        How many labelled points there are, and the ceiling of the error rate.
     errors : int or None
         The error budget.
 
@@ -286,7 +269,8 @@ def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:
     """Return the one-sided Clopper-Pearson upper bound of a rate at confidence 1 - delta: eq. (5).
 
     The smallest rate with F(errors; n, rate) <= delta, rounded up, so that
-    `error_budget(n, upper_bound(errors, n, delta), delta)` is `errors`; 1 if every point is an error.
+    `error_budget(n, upper_bound(errors, n, delta), delta)` is `errors`: what n points can certify while so
+    many of them are errors. It is 1 if every point is an error.
 
     Parameters
     ----------
@@ -417,28 +401,6 @@ def min_samples(rate: float, delta: float, errors: int = 0) -> int:
             " tolerate fewer errors"
         )
     return 1 + last_true(lambda n: not cdf_at_most(errors, n, rate, delta), errors, None, guess)
-
-
-def achievable_rate(n: int, delta: float, errors: int = 0) -> float:
-    """Return the smallest rate that n points can certify while `errors` of them are errors.
-
-    This is the Clopper-Pearson upper bound seen from the planning side; n = 0 certifies nothing below 1.
-
-    Parameters
-    ----------
-    n : int
-        How many labelled points there are.
-    delta : float
-        The chance that the ceiling does not hold.
-    errors : int
-        How many of the points are errors.
-
-    Examples
-    --------
-    >>> round(achievable_rate(59, 0.05), 6)
-    0.049508
-    """
-    return upper_bound(errors, n, delta)
 
 
 def _points_about(errors: int, rate: float, delta: float) -> int:
@@ -665,10 +627,7 @@ class Sharing:
 def split_confidence(confidence: float, normal: Sharing, anomalous: Sharing) -> tuple[float, float]:
     """Return the deltas of two classes that keep a confidence together: eqs. (102) and (103).
 
-    They depend on the numbers of points and on the ceilings, never on a score. Both classes have a budget if
-    any deltas leave them one; among such the budgets, each plus one, have the largest product. Where one
-    class is held, the deltas are as alike as its budget allows; with a ceiling on all kinds together they
-    are the same whatever the numbers are.
+    They depend on the numbers of points and on the ceilings, never on a score.
     """
     sides = normal, anomalous
     if normal.whole or anomalous.whole:
@@ -706,7 +665,7 @@ def _splits(confidence: float, sides: tuple[Sharing, Sharing]) -> Iterator[tuple
 
 
 def _rank(sides: tuple[Sharing, Sharing], deltas: tuple[float, float]) -> tuple[int, int, float]:
-    """Return how good a split is: classes with budgets, the product of budgets, and how alike it is."""
+    """Return how good a split is: classes with budgets; of budgets plus one, the product; how alike it is."""
     found = [side.budgets(delta) for side, delta in zip(sides, deltas, strict=True)]
     with_budgets = sum(
         side.counted or None not in budgets for side, budgets in zip(sides, found, strict=True)

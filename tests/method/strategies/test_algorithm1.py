@@ -16,7 +16,7 @@ from pac_wrap.method.strategies.interface import Claim, Outcome, asked_of
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget
-from pac_wrap.tails.ladder import fixed_level
+from pac_wrap.tails.levels import fixed_level
 from support.strategies import LARGEST, Floats, calibrate_quietly, decided, guarantee, refusal, scores
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]

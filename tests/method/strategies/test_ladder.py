@@ -6,8 +6,8 @@ import pytest
 from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
 
-from pac_wrap.tails import ladder as module
-from pac_wrap.tails.ladder import Ladder, failure, fixed_failure, fixed_level, local_level
+from pac_wrap.tails import levels as module
+from pac_wrap.tails.levels import Ladder, failure, fixed_failure, fixed_level, local_level
 from support.ladder import failures, fixed_failures, rungs, worst_failure
 from support.strategies import exact_budget
 
@@ -88,6 +88,8 @@ def test_the_rungs_are_the_bounds_of_every_number_of_errors(n: int) -> None:
 
 
 def test_too_few_points_have_no_first_rung_and_none_at_all_no_ladder() -> None:
+    some = Ladder(865, 0.05, local_level(865, 0.05, 0.05, 0.5), 0.5)
+    assert (some.first, some.ceiling(31), round(some.ceiling(32), 4)) == (31, 0.05, 0.0501)
     few = Ladder(20, 0.05, local_level(20, 0.05, 0.05, 0.5), 0.5)
     assert few.kept is None
     assert few.first == 0

@@ -103,7 +103,7 @@ def test_tampered_looks_are_refused_or_claim_no_more_than_one_look_would() -> No
 def test_the_slowest_looks_are_loaded_in_time() -> None:
     guarantee = Guarantee(0.5, 0.4)
     certificate = calibrate(NORMAL, FAR, guarantee, overlap=Looks(10, 20_000))
-    from pac_wrap.tails.walks import local_delta
+    from pac_wrap.tails.levels import local_delta
 
     local_delta.cache_clear()
     started = time.process_time()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.tails import bounds, lower_bound, upper_bound
 from pac_wrap.tails.bounds import beta_quantile
-from pac_wrap.tails.ladder import failure
+from pac_wrap.tails.levels import failure
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pac_wrap.tails.bounds import (
     split_confidence,
     tails_at,
 )
-from pac_wrap.tails.walks import first_success, local_delta, look_budgets
+from pac_wrap.tails.levels import first_success, local_delta, look_budgets
 
 
 def test_the_shares_are_what_they_were() -> None:

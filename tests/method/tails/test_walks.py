@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
 from pac_wrap.tails.bounds import cdf, error_budget
-from pac_wrap.tails.walks import (
+from pac_wrap.tails.levels import (
     MOST_LOOKS,
     first_success,
     local_delta,

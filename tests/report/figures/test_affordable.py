@@ -3,7 +3,7 @@
 import pytest
 
 from pac_wrap.report.figures import plot_affordable
-from pac_wrap.tails import achievable_rate, error_budget
+from pac_wrap.tails import error_budget, upper_bound
 from support.drawn import legend, line, points, texts
 from support.strategies import refusal
 
@@ -13,11 +13,11 @@ def test_each_point_is_a_budget_at_the_least_ceiling_that_has_it(delta: float) -
     ax = plot_affordable(6860, 140, delta=delta)
     for name, n in (("normal", 6860), ("anomalous", 140)):
         x, y = points(line(ax, f"{name}, n = {n:,}"))
-        assert x[0] == pytest.approx(100 * achievable_rate(n, delta))
+        assert x[0] == pytest.approx(100 * upper_bound(0, n, delta))
         assert y[0] == 0.0
         for ceiling, share in list(zip(x, y, strict=True))[::7]:
             errors = round(share * ceiling * n / 10_000)
-            assert 100 * achievable_rate(n, delta, errors) == pytest.approx(ceiling)
+            assert 100 * upper_bound(errors, n, delta) == pytest.approx(ceiling)
             assert error_budget(n, (1 - 1e-6) * ceiling / 100, delta) in (errors - 1, None)
         assert (y < 100).all()
 

@@ -17,8 +17,8 @@ from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.thresholds import LARGEST
-from pac_wrap.tails.bounds import Budget, Sharing, achievable_rate, equal_deltas, min_samples
-from pac_wrap.tails.walks import Masses, first_success, look_budgets
+from pac_wrap.tails.bounds import Budget, Sharing, equal_deltas, min_samples, upper_bound
+from pac_wrap.tails.levels import Rungs, first_success, look_budgets
 
 # budgets are tried up to so many errors; whoever needs more is told so
 MOST_ERRORS: Final = 500
@@ -113,7 +113,7 @@ class Stopping:
     """When a class that is looked at as labels come is first within budget, at one true rate of errors."""
 
     looks: range
-    chances: Masses
+    chances: Rungs
 
     @property
     def success(self) -> float:
@@ -195,7 +195,7 @@ class Plan:
 def _affords(promise: Promise, budget: Budget) -> str:
     if not budget.n:
         return "none at hand"
-    lowest = promise.afterwards(achievable_rate(budget.n, budget.delta))
+    lowest = promise.afterwards(upper_bound(0, budget.n, budget.delta))
     least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
     if budget.errors is None:
         return f"{budget.n:,} at hand, {budget.missing:,} missing; {least}"

@@ -28,7 +28,7 @@ from pac_wrap.method.strategies.interface import (
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget
-from pac_wrap.tails.ladder import fixed_level
+from pac_wrap.tails.levels import fixed_level
 
 _SMALLEST_STEP: Final = 0.0001
 # more doublings take any double above 1

@@ -25,7 +25,7 @@ from pac_wrap.method.strategies.interface import (
 )
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget, exact_confidence
-from pac_wrap.tails.walks import local_delta, looks_of
+from pac_wrap.tails.levels import local_delta, looks_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from pac_wrap.method.strategies.interface import (
 )
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, upper_bound
-from pac_wrap.tails.ladder import Ladder, local_level
+from pac_wrap.tails.levels import Ladder, local_level
 
 # from so many points on, going through all rungs takes too long
 _MOST: Final = 10**8

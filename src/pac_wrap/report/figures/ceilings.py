@@ -14,7 +14,7 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import Style, decade_below, label_axes, log_ticks, prepare
 from pac_wrap.report.numbers import ceiling, confidence, floored
-from pac_wrap.tails.bounds import achievable_rate, error_budget
+from pac_wrap.tails.bounds import error_budget, upper_bound
 
 _LARGEST: Final = 0.5
 _POINTS: Final = 160
@@ -89,7 +89,7 @@ def plot_affordable(
         for name, n in (("normal", normal), ("anomalous", anomalous))
         if n is not None
     }
-    least = {name: achievable_rate(n, delta) for name, n in sizes.items()}
+    least = {name: upper_bound(0, n, delta) for name, n in sizes.items()}
     drawn = {name: rate for name, rate in least.items() if rate < _LARGEST}
     if not drawn:
         raise InputError(
@@ -123,7 +123,7 @@ def _line(ax: Axes, style: Style, name: str, n: int, least: float, delta: float)
     budgets = [error_budget(n, float(rate), delta) or 0 for rate in rates]
     # each budget where it begins: between two, the tolerated share of the ceiling only falls
     steps = [(0, least), *((after, 0.0) for before, after in pairwise(budgets) if after > before)]
-    starts = [(errors, start or achievable_rate(n, delta, errors)) for errors, start in steps]
+    starts = [(errors, start or upper_bound(errors, n, delta)) for errors, start in steps]
     x = [100.0 * start for _, start in starts]
     y = [100.0 * errors / (n * start) for errors, start in starts]
     (line,) = ax.plot(
@@ -142,4 +142,4 @@ def _line(ax: Axes, style: Style, name: str, n: int, least: float, delta: float)
 
 
 def _fewest(delta: float) -> int:
-    return next(n for n in range(1, 10_000) if achievable_rate(n, delta) < _LARGEST)
+    return next(n for n in range(1, 10_000) if upper_bound(0, n, delta) < _LARGEST)

@@ -1,18 +1,29 @@
-"""Levels at which the one chosen among many ceilings fails: the ladder, and fixed ones."""
+"""Levels at which the chosen one of many fails: rungs of a ladder, fixed ceilings, looks at labels."""
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, floor, inf, log, log10
+from math import ceil, floor, inf, log, log10, sqrt
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincc, gammaln
 
+from pac_wrap.base.arguments import check_positive, check_rate
 from pac_wrap.base.floats import ceiling_up
-from pac_wrap.tails.bounds import Budget, beta_quantile, cdf, error_budget, upper_bound
+from pac_wrap.errors import InputError
+from pac_wrap.tails.bounds import (
+    Budget,
+    beta_quantile,
+    cdf,
+    error_budget,
+    most_errors,
+    number_at,
+    place_among,
+    upper_bound,
+)
 
 Rungs = NDArray[np.float64]
 Bound = Callable[[Rungs], Any]
@@ -40,16 +51,19 @@ _FLAT: Final = 1e-12
 _MARGIN: Final = 1e-10
 _REST: Final = 1e-4
 _ROUNDING_PER_POINT: Final = 1e-14
+# with these the local delta takes less than a second, also for whoever only loads a certificate
+MOST_LOOKS: Final = 2_000
+MOST_LABELS: Final = 20_000
+# what rounding can do to a sum of positive terms, each the product of at most MOST_LABELS factors: eq. (40)
+_ROUNDING_OF_WALKS: Final = 1e-10
+# counts that are not followed have at most this probability in all, by Bernstein's inequality
+_NOT_FOLLOWED: Final = 1e-38
+_LEAST: Final = 1e-80
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """The errors that n points may show, each with the ceiling that so many certify: eq. (27).
-
-    >>> ladder = Ladder(865, 0.05, local_level(865, 0.05, 0.05, 0.5), 0.5)
-    >>> ladder.first, ladder.ceiling(ladder.first), round(ladder.ceiling(ladder.first + 1), 4)
-    (31, 0.05, 0.0501)
-    """
+    """The errors that n points may show, each with the ceiling that so many certify: eq. (27)."""
 
     n: int
     asked: float
@@ -85,9 +99,6 @@ def local_level(n: int, asked: float, delta: float, highest: float) -> float:
     """Return the largest level, in 8 digits, at which the chosen rung fails with a chance of at most delta.
 
     It is sought on the first and last rungs, where the failure is largest, and certified on all: eq. (29).
-
-    >>> [round(local_level(n, 0.05, 0.05, 0.5), 4) for n in (170, 865, 2000)]
-    [0.0328, 0.0409, 0.0439]
     """
     found = _largest(delta, _DIGITS, lambda level: failure(n, asked, level, highest, _ENDS))
     # once is the rule; the failure is not monotone in the level, as the first rung jumps
@@ -111,9 +122,6 @@ def failure(n: int, asked: float, level: float, highest: float, rungs: int | Non
     """Return the largest chance that the rung chosen on the other class's scores fails: eq. (28).
 
     With `rungs`, only so many of the first are looked at, and so many of the last.
-
-    >>> round(failure(865, 0.05, 0.0409, 0.5), 5)
-    0.04998
     """
     ladder = Ladder(n, asked, level, highest)
     first, end = ladder.first, ladder.last + 1
@@ -152,13 +160,9 @@ def _failure_at(ladder: Ladder, start: int, stop: int) -> float:
 
 @lru_cache(maxsize=64)
 def fixed_level(n: int, ceilings: tuple[float, ...], delta: float) -> float:
-    """Return the level at which the one chosen among fixed ceilings fails with a chance of at most delta.
+    """Return the largest level that bisection finds at which the chosen of fixed ceilings fails with delta.
 
-    It is the largest of four digits that bisection finds, eq. (15), or the equal share of delta.
-
-    >>> tenths = tuple(round(0.05 + 0.1 * number, 12) for number in range(10))
-    >>> [fixed_level(n, tenths, 0.05) for n in (170, 865)]
-    [0.03682, 0.03133]
+    It has four digits, eq. (15), and is at least the equal share of delta.
     """
     share = delta / len(ceilings)
     if n > _MOST_POINTS or not 1 < len(ceilings) <= _MOST_CEILINGS or delta < _MARGIN:
@@ -167,10 +171,7 @@ def fixed_level(n: int, ceilings: tuple[float, ...], delta: float) -> float:
 
 
 def fixed_failure(n: int, ceilings: tuple[float, ...], level: float) -> float:
-    """Return an upper bound of the largest chance that the one chosen among fixed ceilings fails: eq. (15).
-
-    Where not too many counts matter it is that chance, up to a margin for rounding.
-    """
+    """Return a bound of the largest chance that the one chosen among fixed ceilings fails: eq. (15)."""
     rates, errors = _distinct(n, ceilings, level)
     if not errors.size:
         return 0.0
@@ -204,12 +205,8 @@ def _reached(n: int, rates: Rungs, errors: Rungs, distance: int) -> Rungs:
     The terms are log-concave in the count below the first ceiling. Where they are many, some are computed,
     and those between two of them lie below the tangents of both.
     """
-    low, high, before, most = (
-        rates[:-distance],
-        rates[distance:],
-        errors[distance - 1 : -1],
-        errors[distance:],
-    )
+    low, high = rates[:-distance], rates[distance:]
+    before, most = errors[distance - 1 : -1], errors[distance:]
     between = (high - low) / (1.0 - low)
     mean = (n - before) * between
     # beyond these counts terms hardly matter: too many points between the two ceilings, or below the first
@@ -281,3 +278,100 @@ def _interpolated(counts: Rungs, bound: Bound, n: int) -> Rungs:
     coefficients[0] /= 2.0
     found = chebyshev.chebval((2.0 * roots - high - low) / (high - low), coefficients)
     return np.asarray((counts + roots * found) / n)
+
+
+def looks_of(every: int, up_to: int) -> range:
+    """Return how many labels of a class there are at each look; the numbers are checked first."""
+    every, up_to = check_positive("every", every), check_positive("up_to", up_to)
+    if up_to > MOST_LABELS:
+        raise InputError(f"up_to must be at most {MOST_LABELS:,} labels of a class, got {up_to:,}")
+    if every > up_to:
+        raise InputError(f"every must not exceed up_to, got {every:,} and {up_to:,}; there would be no look")
+    if up_to // every > MOST_LOOKS:
+        raise InputError(
+            f"every = {every:,} up to {up_to:,} makes {up_to // every:,} looks, and {MOST_LOOKS:,} are the"
+            f" most; look every {-(-up_to // MOST_LOOKS):,}"
+        )
+    return range(every, up_to + 1, every)
+
+
+def look_budgets(rate: float, local: float, looks: Sequence[int]) -> list[int]:
+    """Return the error budget of every look at one local delta, -1 where there is none: eq. (38)."""
+    return [_budget(n, rate, local) for n in looks]
+
+
+def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> Rungs:
+    """Return the chance of each look to be the first within its budget, none being -1: eq. (40).
+
+    Errors among the first n labels of a class are a walk of binomial steps.
+    """
+    # budgets never fall from one look to the next
+    found = np.zeros(len(looks))
+    steps: dict[int, tuple[int, Rungs]] = {}
+    alive, low, at, last = np.ones(1), 0, 0, -1
+    for j, (n, budget) in enumerate(zip(looks, budgets, strict=True)):
+        if budget == last:  # errors never become fewer: where the budget stays, no success is new
+            continue
+        if n - at not in steps:
+            steps[n - at] = _binomial(n - at, rate)
+        offset, step = steps[n - at]
+        alive, low, at, last = np.convolve(alive, step), low + offset, n, budget
+        within = max(budget - low + 1, 0)
+        found[j] = alive[:within].sum()
+        # what exceeds the last budget never comes back, and what is beyond all likelihood is not followed
+        end = min(budgets[-1], int(n * rate + 14.0 * sqrt(n * rate * (1.0 - rate)) + 100.0)) - low + 1
+        alive, low = alive[within : max(end, within)], low + within
+        if not alive.size:
+            break
+    return found
+
+
+@lru_cache(maxsize=256)
+def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
+    """Return the delta for the budget of each look so that one delta covers them all: eq. (41).
+
+    It is the largest number of eight digits, no larger than delta, for which a walk at the ceiling is within
+    its budget at some look with probability at most delta.
+    """
+    rate, delta = check_rate("rate", rate), check_rate("delta", delta)
+    looks = looks_of(every, up_to)
+    # Bonferroni's share always does, one look takes all of it
+    low, high = place_among(delta / len(looks), _DIGITS), place_among(delta, _DIGITS)
+    least, most = (look_budgets(rate, number_at(place, _DIGITS), looks) for place in (low, high))
+    if len(looks) == 1 or _covered(rate, delta, looks, most):
+        return number_at(high, _DIGITS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        local = number_at(middle, _DIGITS)
+        budgets = [
+            a if a == b else _budget(n, rate, local) for n, a, b in zip(looks, least, most, strict=True)
+        ]
+        if budgets == least or (budgets != most and _covered(rate, delta, looks, budgets)):
+            low, least = middle, budgets
+        else:
+            high, most = middle, budgets
+    return number_at(low, _DIGITS)
+
+
+def _covered(rate: float, delta: float, looks: Sequence[int], budgets: Sequence[int]) -> bool:
+    """Return whether some look is within its budget with probability at most delta, rounding included."""
+    ever = float(first_success(rate, looks, budgets).sum())
+    return ever * (1.0 + _ROUNDING_OF_WALKS) + _NOT_FOLLOWED <= delta
+
+
+def _budget(n: int, rate: float, local: float) -> int:
+    errors = most_errors(n, rate, local)
+    return -1 if errors is None else errors
+
+
+def _binomial(n: int, rate: float) -> tuple[int, Rungs]:
+    """Return the least count worth following, and the chances of that count and the next ones among n."""
+    # each is a product of ratios, started at the most probable count: no term has lost digits
+    mode = min(int((n + 1) * rate), n)
+    odds = rate / (1.0 - rate)
+    up, down = np.arange(mode, n, dtype=float), np.arange(mode, 0, -1, dtype=float)
+    above = np.cumprod((n - up) / (up + 1.0) * odds)
+    below = np.cumprod(down / ((n - down + 1.0) * odds))
+    above, below = above[above > _LEAST], below[below > _LEAST]
+    chances = np.concatenate((below[::-1], [1.0], above))
+    return mode - below.size, chances / chances.sum()
