@@ -23,7 +23,8 @@ from pac_wrap.method.calibrate import Request, certify
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.source import CLASSES, Auc, T
-from pac_wrap.ranks.kernels import FIRST, FOURTH, SECOND, START, THIRD, as_digest
+from pac_wrap.ranks.compiled import HASH_NUMBERS
+from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import BOTH, Rank
 from pac_wrap.ranks.passes import Known, ScoreAtRank
 from pac_wrap.tables.columns import (
@@ -186,11 +187,12 @@ class Source:
             first = "CAST(CAST('x' || encode(float8send(score), 'hex') AS BIT(64)) AS BIGINT)"
         yield f", bits AS (\n  SELECT mark, score, {first} AS bits FROM points{fence}\n)"
         halves = f"CAST(bits & {_LOW} AS BIGINT)", f"CAST((bits >> 32) & {_LOW} AS BIGINT)"
-        steps = [halves, *_times(SECOND), _turned(31), *_times(FIRST)]
-        steps += [(self._xor("low", START & _LOW), self._xor("high", START >> 32)), _turned(27)]
-        steps += [*_times(FIRST, FOURTH), (self._xor("low", "high >> 1"), "high"), *_times(SECOND)]
+        first, second, third, fourth, start = HASH_NUMBERS
+        steps = [halves, *_times(second), _turned(31), *_times(first)]
+        steps += [(self._xor("low", start & _LOW), self._xor("high", start >> 32)), _turned(27)]
+        steps += [*_times(first, fourth), (self._xor("low", "high >> 1"), "high"), *_times(second)]
         lower = f"((high << 3) + (low >> 29)) & {_LOW}"
-        steps += [(self._xor("low", lower), self._xor("high", "high >> 29")), *_times(THIRD)]
+        steps += [(self._xor("low", lower), self._xor("high", "high >> 29")), *_times(third)]
         steps += [(self._xor("low", "high"), "high")]
         before = "bits"
         for place, (low, high) in enumerate(steps, 1):
