@@ -187,12 +187,12 @@ class Source:
             first = "CAST(CAST('x' || encode(float8send(score), 'hex') AS BIT(64)) AS BIGINT)"
         yield f", bits AS (\n  SELECT mark, score, {first} AS bits FROM points{fence}\n)"
         halves = f"CAST(bits & {_LOW} AS BIGINT)", f"CAST((bits >> 32) & {_LOW} AS BIGINT)"
-        first, second, third, fourth, start = HASH_NUMBERS
-        steps = [halves, *_times(second), _turned(31), *_times(first)]
+        one, two, three, four, start = HASH_NUMBERS
+        steps = [halves, *_times(two), _turned(31), *_times(one)]
         steps += [(self._xor("low", start & _LOW), self._xor("high", start >> 32)), _turned(27)]
-        steps += [*_times(first, fourth), (self._xor("low", "high >> 1"), "high"), *_times(second)]
+        steps += [*_times(one, four), (self._xor("low", "high >> 1"), "high"), *_times(two)]
         lower = f"((high << 3) + (low >> 29)) & {_LOW}"
-        steps += [(self._xor("low", lower), self._xor("high", "high >> 29")), *_times(third)]
+        steps += [(self._xor("low", lower), self._xor("high", "high >> 29")), *_times(three)]
         steps += [(self._xor("low", "high"), "high")]
         before = "bits"
         for place, (low, high) in enumerate(steps, 1):
