@@ -542,14 +542,12 @@ class GroupedFrame:
     def calibrated(self, request: Request) -> Part:
         """Return what each group gets, from Python workers."""
         near = self._numbered.select("place", "score", "mark").repartition("place")
-        types = Part.flat_types().items()
         # by one whole number Spark sorts without comparisons; a group's scores are sorted where they arrive
         made = near.sortWithinPartitions("place").mapInArrow(
             partial(_calibrated, request, self.score_type),
-            ", ".join(f"{name} {'BIGINT' if whole else 'DOUBLE'}" for name, whole in types),
+            ", ".join(f"row_{row} BIGINT" for row in range(Part.ROWS)),
         )
-        columns = fetched(made)
-        return Part.from_flat({name: columns.column(name).to_numpy() for name in columns.column_names})
+        return Part.from_flat(np.array([column.to_numpy() for column in fetched(made).columns]))
 
     def pooled(self, places: Any) -> Source:
         """Return the points of some groups, taken as one."""
@@ -573,7 +571,8 @@ def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any])
         tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns) for batch in batches
     )
     for places, block in whole_groups(rows):
-        yield pa.RecordBatch.from_pydict(Part.of(request, places, block, score_type).flat())
+        flat = Part.of(request, places, block, score_type).flat()
+        yield pa.RecordBatch.from_arrays([*map(pa.array, flat)], [f"row_{row}" for row in range(Part.ROWS)])
 
 
 def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any:

@@ -626,10 +626,9 @@ def calibrate_labelled(
         return calibrate(normal, anomalous, guarantee, overlap=overlap)
     request = Request.of(guarantee, overlap, anomaly_label)
     if by is not None:
-        from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups, warned_of_groups
+        from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 
-        asked = GroupRequest(request, together, pool)
-        return warned_of_groups(certify_labelled_groups(asked, scores, labels, by))
+        return certify_labelled_groups(GroupRequest(request, together, pool), scores, labels, by)
     given, values, mask = as_labelled(scores, labels, request.anomaly_label)
     if weights is not None:
         check_aligned("scores", scores, "weights", weights)

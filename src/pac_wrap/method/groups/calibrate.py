@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
 from math import inf, log
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import CHANGES, Request, answered, signed
 from pac_wrap.method.certificate import NOTHING, Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, shares_of, with_shares
+from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, joined, shares_of, with_shares
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
 from pac_wrap.method.promise import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.source import CLASSES, Source
@@ -76,10 +76,6 @@ class Block:
     """The labelled scores of whole groups, sorted by group and then by score.
 
     `keys` are their order keys, `marks` true for anomalies, `starts` where each group begins, and the end.
-
-    >>> block = Block.of(np.array([0.2, 0.1, 0.9]), np.array([False, False, True]), np.array([1, 0, 1]), 2)
-    >>> block.starts.tolist(), from_order_keys(block.keys).tolist()
-    ([0, 1, 3], [0.1, 0.2, 0.9])
     """
 
     def __init__(self, keys: Bits, marks: NDArray[np.bool_], starts: Counts) -> None:
@@ -240,6 +236,9 @@ class Part:
     columns: Columns
     areas: Numbers
 
+    # how many rows `flat` has: of the numbers, the areas, and two for each column but `separable`
+    ROWS: ClassVar = 2 * len(fields(Columns)) + 1
+
     @classmethod
     def of(cls, request: Request, places: NDArray[Any], block: Block, score_type: ScoreType) -> "Part":
         """Return what the groups of a block get, which have these numbers."""
@@ -253,33 +252,18 @@ class Part:
         columns = joined(part.columns for part in parts).permuted(order)
         return cls(places[order], columns, np.concatenate([part.areas for part in parts])[order])
 
-    def flat(self) -> dict[str, NDArray[Any]]:
-        """Return the same as columns of 64-bit integers and doubles, one row for each group."""
-        columns: dict[str, NDArray[Any]] = {"place": self.places, "area": self.areas}
-        for field in fields(Columns):
-            for row, values in enumerate(np.atleast_2d(getattr(self.columns, field.name))):
-                kept = values.view(np.int64) if values.dtype.kind == "u" else values
-                columns[f"{field.name}_{row}"] = kept
-        return columns
-
-    @staticmethod
-    def flat_types() -> dict[str, bool]:
-        """Return the names of the columns of `flat`, and whether each holds whole numbers."""
-        types = {"place": True, "area": False}
-        for field in fields(Columns):
-            for row in range(1 if field.name == "separable" else 2):
-                types[f"{field.name}_{row}"] = field.type != Numbers
-        return types
+    def flat(self) -> NDArray[np.int64]:
+        """Return all numbers as 64-bit integers, bit by bit: rows with a place for each group."""
+        columns = (np.atleast_2d(getattr(self.columns, one.name)) for one in fields(Columns))
+        return np.vstack([one.view(np.int64) for one in (self.places, self.areas, *columns)])
 
     @classmethod
-    def from_flat(cls, flat: dict[str, NDArray[Any]]) -> "Part":
+    def from_flat(cls, flat: NDArray[np.int64]) -> "Part":
         """Return what `flat` gave, of one part or of several one after the other, in order."""
-        made: dict[str, Any] = {}
-        for field in fields(Columns):
-            rows = [flat[name] for name in (f"{field.name}_0", f"{field.name}_1") if name in flat]
-            made[field.name] = rows[0] if len(rows) == 1 else np.stack(rows)
-        made["digest"] = made["digest"].view(np.uint64)
-        return cls.joined([cls(flat["place"], Columns(**made), flat["area"])])
+        kinds = enumerate(fields(Columns), 1)
+        made: Any = {one.name: flat[2 * at : 2 * at + 2].view(KINDS[one.type]) for at, one in kinds}
+        made["separable"] = made["separable"][0]
+        return cls.joined([cls(flat[0], Columns(**made), flat[1].view(np.float64))])
 
 
 def whole_groups(batches: Iterable[Rows]) -> Iterator[tuple[NDArray[Any], Block]]:
@@ -294,28 +278,19 @@ def whole_groups(batches: Iterable[Rows]) -> Iterator[tuple[NDArray[Any], Block]
     [([2, 5], [0, 3, 4])]
     """
     held: list[Rows] = []
-    rows = 0
-    for batch in batches:
-        if not batch[0].size:
-            continue
+    for batch in filter(lambda rows: rows[0].size, batches):
         held.append(batch)
-        rows += batch[0].size
-        if rows >= BLOCK and held[0][0][0] != batch[0][-1]:
-            whole = _together(held)
-            end = int(np.searchsorted(whole[0], whole[0][-1]))
-            yield _block(whole[0][:end], whole[1][:end], whole[2][:end])
-            held = [(whole[0][end:].copy(), whole[1][end:].copy(), whole[2][end:].copy())]
-            rows -= end
+        if sum(rows[0].size for rows in held) >= BLOCK and held[0][0][0] != batch[0][-1]:
+            places, scores, marks = (np.concatenate(column) for column in zip(*held, strict=True))
+            end = int(np.searchsorted(places, places[-1]))
+            yield _block([(places[:end], scores[:end], marks[:end])])
+            held = [(places[end:].copy(), scores[end:].copy(), marks[end:].copy())]
     if held:
-        yield _block(*_together(held))
+        yield _block(held)
 
 
-def _together(held: list[Rows]) -> Rows:
+def _block(held: list[Rows]) -> tuple[NDArray[Any], Block]:
     places, scores, marks = (np.concatenate(column) for column in zip(*held, strict=True))
-    return places, scores, marks
-
-
-def _block(places: NDArray[Any], scores: Scores, marks: Marks) -> tuple[NDArray[Any], Block]:
     first = np.concatenate([[True], places[1:] != places[:-1]])
     found = places[first]
     return found, Block.of(scores, marks, np.cumsum(first) - 1, found.size)
@@ -353,24 +328,8 @@ class GroupRequest:
                     f"pool needs ceilings up to {_MOST_CEILING} and deltas up to {_MOST_DELTA}, got {promise}"
                 )
 
-    def certify(
-        self, blocks: Iterable[Block], n: Counts, groups: tuple[Group, ...], score_type: ScoreType
-    ) -> GroupCertificate:
-        """Return the certificate of groups that come in blocks, in their order, wherever they come from."""
-        each = self.each(n)
-        parts: list[Columns] = []
-        left: list[tuple[Scores, Scores]] = []
-        areas: list[Numbers] = []
-        for block in blocks:
-            parts.append(calibrated(each, block, score_type))
-            areas.append(block.areas())
-            if self.pool and (few := parts[-1].vacuous).any():
-                left.append(_points(block, few))
-        pool = _pooled(each, left, score_type) if left else None
-        return self.certificate(each, joined(parts), np.concatenate(areas), groups, score_type, pool)
-
     def each(self, n: Counts) -> Request:
-        """Return what each group is asked for, with its share of delta; `n` as in `certify`."""
+        """Return what each group is asked for, with its share of delta; `n` are the points of each class."""
         shares = None
         if self.together:
             shares = shares_of(self.request.guarantee, self.request.overlap, n, self.pool)
@@ -386,13 +345,13 @@ class GroupRequest:
         score_type: ScoreType,
         pool: Certificate | None,
     ) -> GroupCertificate:
-        """Return the certificate of groups whose columns are known; warn if scores are upside down."""
+        """Return the certificate of groups whose columns are known, and warn of what is wrong with them."""
         _warn_if_upside_down(areas, columns.n, groups)
         rooms = self.request.guarantee.rooms
         if pool is not None:
             pool = replace(pool, assumptions=assumed(OF_POOL, **rooms))
         deltas = each.guarantee.delta_fpr, each.guarantee.delta_fnr
-        return GroupCertificate(
+        made = GroupCertificate(
             asked=self.request.guarantee.fixed,
             overlap=self.request.overlap,
             together=self.together,
@@ -403,6 +362,9 @@ class GroupRequest:
             columns=columns,
             assumptions=assumed(OF_DRAWS, **rooms),
         )
+        if texts := made.diagnosis:
+            warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
+        return made
 
 
 def certify_labelled_groups(
@@ -412,7 +374,14 @@ def certify_labelled_groups(
     given, values, mask = as_labelled(scores, labels, request.request.anomaly_label)
     found, kind = groups_beside(scores, values.size, groups), type_of(given)
     block = Block.of(values, mask, found.codes, len(found.values))
-    return request.certify([block], block.n, found.values, kind)
+    each, pool = request.each(block.n), None
+    columns = calibrated(each, block, kind)
+    if request.pool and (few := columns.vacuous).any():
+        own = few[found.codes]
+        low, high = values[own & ~mask], values[own & mask]
+        classes = RankedInMemory(low, "normal", 1), RankedInMemory(high, "anomalous", 1)
+        pool = each.certify(*classes, score_type=kind)
+    return request.certificate(each, columns, block.areas(), found.values, kind, pool)
 
 
 class GroupSource(Protocol):
@@ -449,28 +418,7 @@ def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertifica
         pool = pooled.answer(CLASSES, partial(answered, each))
     groups = tuple(source.groups[place] for place in order)
     made = request.certificate(each, columns, part.areas[order], groups, source.score_type, pool)
-    return warned_of_groups(signed(source, made))
-
-
-def warned_of_groups(certificate: GroupCertificate) -> GroupCertificate:
-    """Return a certificate after warning of the groups to which nothing useful is promised."""
-    if texts := certificate.diagnosis:
-        warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
-    return certificate
-
-
-def _points(block: Block, chosen: NDArray[np.bool_]) -> tuple[Scores, Scores]:
-    """Return the normal and the anomalous scores of some groups of a block."""
-    rows = np.repeat(chosen, np.diff(block.starts))
-    normal, anomalous = (from_order_keys(block.keys[rows & (block.marks == mark)]) for mark in (False, True))
-    return normal, anomalous
-
-
-def _pooled(request: Request, parts: list[tuple[Scores, Scores]], score_type: ScoreType) -> Certificate:
-    """Return the certificate of the points of several groups taken as one: eq. (55)."""
-    normal, anomalous = (np.concatenate(scores) for scores in zip(*parts, strict=True))
-    classes = RankedInMemory(normal, "normal", 1), RankedInMemory(anomalous, "anomalous", 1)
-    return request.certify(*classes, score_type=score_type)
+    return signed(source, made)
 
 
 def _warn_if_upside_down(areas: Numbers, n: Counts, groups: tuple[Group, ...]) -> None:

@@ -68,11 +68,11 @@ class Columns:
     budget: Counts
     thresholds: Numbers
     rule: Numbers
-    separable: Counts
     rate: Numbers = field(metadata={"follows": True})
     delta: Numbers = field(metadata={"follows": True})
     ceilings: Numbers = field(metadata={"follows": True})
     deltas: Numbers = field(metadata={"follows": True})
+    separable: Counts
 
     @classmethod
     def of(cls, made: Decision, **counted: Any) -> "Columns":
@@ -189,9 +189,9 @@ class Columns:
         return Columns(*(getattr(self, column.name)[..., order] for column in fields(self)))
 
 
-_KINDS: Final[dict[Any, Any]] = {Counts: np.int64, Sums: np.uint64, Numbers: np.float64}
+KINDS: Final[dict[Any, Any]] = {Counts: np.int64, Sums: np.uint64, Numbers: np.float64}
 # what stands in a file, and what each of them holds
-FILED: Final = {one.name: _KINDS[one.type] for one in fields(Columns) if not one.metadata}
+FILED: Final = {one.name: KINDS[one.type] for one in fields(Columns) if not one.metadata}
 
 
 def joined(parts: Iterable[Columns]) -> Columns:
