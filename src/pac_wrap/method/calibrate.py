@@ -489,9 +489,10 @@ def calibrate(
     if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
         if weighted:
             raise InputError("scores by kind take no weights; calibrate the kinds one by one")
-        from pac_wrap.method.kinds import calibrate_kinds
+        from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_mappings
 
-        found = calibrate_kinds(normal, anomalous, guarantee, overlap)
+        asked = partial(KindRequest.of, *asked_of_kinds(guarantee, overlap))
+        found = certify_mappings(asked, normal, anomalous)
         warn_of_lacking(found.clauses)
         return found
     if weighted:

@@ -120,11 +120,6 @@ class ClassCertificate(SavedAsJSON):
         on_missing : "abstain" or "stop"
             Whether a row in which a score is NaN keeps all classes, with a `MissingScoreWarning`, or is
             refused.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, K)
-            Is the class of that column still possible?
         """
         scores = class_matrix(class_scores, len(self.clauses), single=self.severities is not None)
         missing = np.flatnonzero(np.isnan(scores).any(axis=1))
@@ -143,18 +138,13 @@ class ClassCertificate(SavedAsJSON):
     def verdicts(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int64]:
         """Return the column of the class that each row is given: eq. (64), or eq. (67).
 
+        It is -1 if several are left, and -2 if none is, as for a point like none of the classes. With
+        `severities` it is the most severe class that is left.
+
         Parameters
         ----------
-        class_scores : array-like of float, shape (n, K)
-            As for `label_sets`.
-        on_missing : "abstain" or "stop"
-            Likewise; a row without all its scores is left undecided.
-
-        Returns
-        -------
-        ndarray of int
-            The column of the one class that is left; -1 if several are left, -2 if none is, as for a point
-            like none of the classes. With `severities`, the most severe class that is left.
+        class_scores, on_missing : array-like of float and str
+            As for `label_sets`; a row without all its scores is left undecided.
         """
         left = self.label_sets(class_scores, on_missing)
         if self.severities is not None:
@@ -168,21 +158,14 @@ class ClassCertificate(SavedAsJSON):
     def evaluate(
         self, class_scores: ArrayLike, labels: ArrayLike, *, confidence: float = 0.95
     ) -> tuple[Measured, ...]:
-        """Return how the points of each class did that were not used to calibrate.
+        """Return how often the points of each class that did not calibrate were ruled out, or left undecided.
 
         Parameters
         ----------
-        class_scores : array-like of float, shape (n, K)
-            As for `label_sets`.
-        labels : array-like
-            The class of each row, by its name or its column.
+        class_scores, labels : array-like
+            As for `label_sets`, and the class of each row, by its name or its column.
         confidence : float
             How surely each interval holds its rate.
-
-        Returns
-        -------
-        tuple of Measured
-            For each class: how often it was ruled out, and how often the row was left undecided.
         """
         check_rate("confidence", confidence)
         sets, verdicts = self.label_sets(class_scores), self.verdicts(class_scores)
@@ -218,15 +201,8 @@ class ClassCertificate(SavedAsJSON):
 
         Parameters
         ----------
-        class_scores : array-like of float, shape (n, K)
-            The calibration scores; those of a wider type than the certificate's are rounded to it first.
-        labels : array-like
-            Their classes.
-
-        Returns
-        -------
-        Verification
-            True if nothing differs; printed, it says what does.
+        class_scores, labels : array-like
+            The calibration scores, rounded to the certificate's type if theirs is wider, and their classes.
 
         Examples
         --------
@@ -234,7 +210,6 @@ class ClassCertificate(SavedAsJSON):
         >>> bool(calibrate_classes(scores, labels).verify(scores, labels))
         True
         """
-
         from pac_wrap.method.verify import verify_classes
 
         return verify_classes(self, class_scores, labels)
@@ -293,13 +268,6 @@ def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) 
     return array if array.dtype == np.float64 else widened(array)
 
 
-def refuse_missing(scores: Scores) -> None:
-    """Refuse NaN where labels calibrate."""
-    missing = np.flatnonzero(np.isnan(scores).any(axis=1))
-    if missing.size:
-        raise refused("class_scores", missing, len(scores))
-
-
 def class_columns(labels: ArrayLike, classes: tuple[str, ...]) -> NDArray[np.intp]:
     """Return the column of each label's class; labels are compared as texts, and 1.0 is 1."""
     array = as_array(labels, "labels")
@@ -325,7 +293,6 @@ def class_text(value: object) -> str:
     return str(value)
 
 
-Columns = NDArray[np.intp]
 Ceilings = float | Mapping[Any, float | None]
 Names = Sequence[object] | NDArray[Any]
 _USUAL_DELTA = 0.05
@@ -402,12 +369,9 @@ def calibrate_classes(
     >>> [one.errors for one in certificate.clauses]
     [0, 4, 5]
     """
-    single = severities is not None
     given = as_array(class_scores, "class_scores")
     named = severities if classes is None and given.ndim == 1 else classes
-    columns = None if named is None else len(named)
-    scores = class_matrix(class_scores, columns, single=single)
-    refuse_missing(scores)
+    scores = class_matrix(given, None if named is None else len(named), single=severities is not None)
     names = tuple(map(class_text, range(scores.shape[1]) if classes is None else classes))
     asked = _asked(names, max_error, delta, confidence, severities)
     found = certify_class_scores(asked, scores, labels, type_of(given))
@@ -472,7 +436,9 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
 def certify_class_scores(
     asked: ClassRequest, scores: Scores, labels: ArrayLike, score_type: ScoreType
 ) -> ClassCertificate:
-    """Return what a request gets from a matrix of scores."""
+    """Return what a request gets from a matrix of scores, in which none may be missing."""
+    if (missing := np.flatnonzero(np.isnan(scores).any(axis=1))).size:
+        raise refused("class_scores", missing, len(scores))
     given_to = class_columns(labels, asked.names)
     check_same_length("class_scores", len(scores), "labels", given_to.size)
     if not given_to.size:

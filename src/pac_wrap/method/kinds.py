@@ -64,44 +64,41 @@ class KindRequest:
             )
         refuse_room(guarantee, "a promise for each kind", "calibrate the kinds one by one")
         sizes = normal, anomalous
-        ceilings = _ceilings(guarantee, "normal", normal), _ceilings(guarantee, "anomalous", anomalous)
+        ceilings = [_ceilings(guarantee, label, side) for label, side in zip(LABELS, sizes, strict=True)]
         deltas = guarantee.delta_fpr, guarantee.delta_fnr
         if guarantee.together is not None:
-            sharing = [
-                _sharing(side, points, isinstance(overlap, Hold) and rate not in overlap.keeps)
-                for side, points, rate in zip(ceilings, sizes, ("FPR", "FNR"), strict=True)
-            ]
+            sharing = []
+            for side, points, rate in zip(ceilings, sizes, ("FPR", "FNR"), strict=True):
+                # the promise of all kinds together stands last
+                promised = {kind: ceiling for kind, ceiling in side.items() if ceiling is not None}
+                counts = tuple(points.get(kind, sum(points.values())) for kind in promised)
+                counted, whole = rate not in overlap.keeps, None in promised and len(promised) > 1
+                sharing.append(Sharing(counts, tuple(promised.values()), counted, whole))
             deltas = (float_below(confidence_left(guarantee.together)),) * 2
             if all(one.points for one in sharing):
                 deltas = split_confidence(guarantee.together, sharing[0], sharing[1])
-
         # a class without kinds has a number, and not a mapping
         low, high = (side[None] if side.keys() == {None} else side for side in ceilings)
         wanted = Guarantee(low, high, *deltas)
         promises = {one.of: one for one in wanted.promises}
-        populations = (
-            (Population(label, kind), delta)
+        asked = (
+            Asked(of, promises.get(of), delta)
             for label, side, delta in zip(LABELS, ceilings, deltas, strict=True)
-            for kind in side
+            for of in (Population(label, kind) for kind in side)
         )
-        return cls(tuple(Asked(of, promises.get(of), delta) for of, delta in populations), overlap, wanted)
+        return cls(tuple(asked), overlap, wanted)
 
     @classmethod
-    def again(
-        cls, certificate: Certificate, normal: Iterable[str | None], anomalous: Iterable[str | None]
-    ) -> "KindRequest":
-        """Return what was asked for a certificate, of the kinds that are there now."""
-        was = certificate.guarantee
-
-        def asked(label: Label, delta: float, kinds: Iterable[str | None]) -> Iterator[Asked]:
+    def again(cls, certificate: Certificate, *kinds: Iterable[str | None]) -> "KindRequest":
+        """Return what was asked for a certificate, of the kinds of each class that are there now."""
+        was, asked = certificate.guarantee, []
+        for label, delta, there in zip(LABELS, (was.delta_fpr, was.delta_fnr), kinds, strict=True):
             before = {one.of.kind: one.asked for one in certificate.of(label)}
-            names = [*sorted(kind for kind in kinds if kind is not None), *([None] if None in before else [])]
+            names = [*sorted(kind for kind in there if kind is not None), *([None] if None in before else [])]
             # a class may have lost its kinds
             for kind in dict.fromkeys(names) or (None,):
-                yield Asked(Population(label, kind), before.get(kind), delta)
-
-        sides = *asked("normal", was.delta_fpr, normal), *asked("anomalous", was.delta_fnr, anomalous)
-        return cls(sides, certificate.overlap, was)
+                asked.append(Asked(Population(label, kind), before.get(kind), delta))
+        return cls(tuple(asked), certificate.overlap, was)
 
     @property
     def _strategy(self) -> Overlap:
@@ -126,20 +123,6 @@ class KindRequest:
         return certificate_of(self.guarantee, self.asked, self._strategy, ranked, score_type)
 
 
-def calibrate_kinds(
-    normal: ArrayLike | Kinds,
-    anomalous: ArrayLike | Kinds,
-    guarantee: Guarantee | Request | None = None,
-    overlap: str | Overlap | None = None,
-) -> Certificate:
-    """Return the certificate for scores by kind; `calibrate` calls it for mappings."""
-    asked, strategy = asked_of_kinds(guarantee, overlap)
-    scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
-    sizes = ({name: points.size for name, points in side.items()} for side in scores)
-    _refuse_empty(*scores)
-    return _certified(KindRequest.of(asked, strategy, *sizes), scores)
-
-
 def asked_of_kinds(
     guarantee: Guarantee | Request | None, overlap: str | Overlap | None
 ) -> tuple[Guarantee, Overlap]:
@@ -149,29 +132,37 @@ def asked_of_kinds(
     return as_guarantee(guarantee, by_kind=True), Abstain() if overlap is None else as_strategy(overlap)
 
 
-def recalibrate_kinds(
-    certificate: Certificate, normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds
+def certify_mappings(
+    request: Callable[[Sizes, Sizes], KindRequest], normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds
 ) -> Certificate:
-    """Return what a certificate's request makes of scores by kind."""
+    """Return what is asked of kinds whose scores are in memory, those of at least one class in a mapping."""
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
-    _refuse_empty(*scores)
-    return _certified(KindRequest.again(certificate, *scores), scores)
-
-
-def _certified(request: KindRequest, scores: Sequence[dict[str | None, NDArray[Any]]]) -> Certificate:
-    """Return what a request gets from scores in memory."""
-
-    def of(one: Asked) -> NDArray[Any]:
-        side = scores[0 if one.normal else 1]
-        return side[one.of.kind] if one.of.kind in side else np.concatenate(list(side.values()))
-
-    given = [of(one) for one in request.asked]
-    names = [one.of.label for one in request.asked]
-    ranked = in_memory([*map(unchecked, given, names)], names, request.ranks)
-    for p, q in request.pairs:
+    empty = [[name for name, points in side.items() if not points.size] for side in scores]
+    if all(empty):  # a certificate of those two would rest on nothing
+        low, high = ("" if kinds[0] is None else f" {quoted(kinds[0])}" for kinds in empty)
+        raise InputError(f"normal{low} and anomalous{high} are both empty; pass scores of one of them")
+    wanted = request(*({name: points.size for name, points in side.items()} for side in scores))
+    given, names = [], [one.of.label for one in wanted.asked]
+    for one in wanted.asked:
+        side = scores[not one.normal]
+        given.append(side[one.of.kind] if one.of.kind in side else np.concatenate(list(side.values())))
+    ranked = in_memory([*map(unchecked, given, names)], names, wanted.ranks)
+    for p, q in wanted.pairs:
         if ranked[p].size and ranked[q].size:
             warn_of_labels(ranked[p], ranked[q], draws=True)
-    return request.certify(*ranked, score_type=type_of(*given))
+    return wanted.certify(*ranked, score_type=type_of(*given))
+
+
+def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[Any]]:
+    """Return the scores of each kind, checked; those of a class without kinds under None."""
+    if not isinstance(given, Mapping):
+        return {None: as_array(given, label)}
+    found: dict[str | None, NDArray[Any]] = {}
+    for kind, scores in given.items():
+        name = f"{label} scores of {quoted(check_kind(kind))}"
+        found[kind] = as_array(scores, name)
+        as_scores(found[kind], name)
+    return found
 
 
 def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> Certificate:
@@ -198,23 +189,17 @@ def classes_by_kind(
     """Return the scores of each class, by the kinds that a column names; in one array where it names none."""
     column = coded_kinds(kinds, "kinds")
     check_same_length("scores", scores.size, "kinds", column.codes.size)
+    counts = np.bincount(2 * column.codes + marks, minlength=2 * len(column.values))
     counted: Counter[tuple[int, Any]] = Counter()
-    for mark in (0, 1):
-        counts = np.bincount(column.codes[marks == mark], minlength=len(column.values)).tolist()
-        for kind, count in zip(column.values, counts, strict=True):
-            counted[mark, kind] += count
+    for code, count in enumerate(counts.tolist()):
+        counted[code % 2, column.values[code // 2]] += count
     known = populations_of("kinds", [(*which, count) for which, count in counted.items() if count])
     codes = population_codes(known, marks, column)
-    normal, anomalous = (
-        {one.kind: scores[codes == code] for code, one in enumerate(known) if one.label == label}
-        for label in ("normal", "anomalous")
-    )
-    return _by_name(normal), _by_name(anomalous)
-
-
-def _by_name(scores: dict[str | None, NDArray[Any]]) -> NDArray[Any] | Kinds:
-    """Return the scores of kinds that have names, else those of the class that has none."""
-    return scores[None] if None in scores else {str(kind): one for kind, one in scores.items()}
+    sides: list[NDArray[Any] | Kinds] = []
+    for label in LABELS:
+        own = {one.kind: scores[codes == code] for code, one in enumerate(known) if one.label == label}
+        sides.append(own[None] if None in own else {str(kind): points for kind, points in own.items()})
+    return sides[0], sides[1]
 
 
 def coded_kinds(column: GroupColumn, name: str) -> Coded:
@@ -271,26 +256,6 @@ def populations_of(
     return found
 
 
-def _refuse_empty(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> None:
-    """Refuse a part without scores in each class: a certificate of those two would rest on nothing."""
-    none = [[name for name, scores in side.items() if not scores.size] for side in (low, high)]
-    if all(none):
-        names = ("" if one[0] is None else f" {quoted(one[0])}" for one in none)
-        raise InputError("normal{} and anomalous{} are both empty; pass scores of one of them".format(*names))
-
-
-def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[Any]]:
-    """Return the scores of each kind, checked; those of a class without kinds under None."""
-    if not isinstance(given, Mapping):
-        return {None: as_array(given, label)}
-    found: dict[str | None, NDArray[Any]] = {}
-    for kind, scores in given.items():
-        name = f"{label} scores of {quoted(check_kind(kind))}"
-        found[kind] = as_array(scores, name)
-        as_scores(found[kind], name)
-    return found
-
-
 def _ceilings(guarantee: Guarantee, label: Label, sizes: Sizes) -> dict[str | None, float | None]:
     """Return the ceiling of every part of a class, all of it last."""
     option = "max_fpr" if label == "normal" else "max_fnr"
@@ -322,10 +287,3 @@ def _ceilings(guarantee: Guarantee, label: Label, sizes: Sizes) -> dict[str | No
             )
     parts: dict[str | None, float | None] = {kind: named[kind] for kind in kinds}
     return parts if whole is None else parts | {None: whole}
-
-
-def _sharing(ceilings: Mapping[str | None, float | None], sizes: Sizes, counted: bool) -> Sharing:
-    """Return a class as it shares a confidence: its promises, that of all kinds together last."""
-    promised = {name: rate for name, rate in ceilings.items() if rate is not None}
-    points = tuple(sizes[name] if name in sizes else sum(sizes.values()) for name in promised)
-    return Sharing(points, tuple(promised.values()), counted, None in promised and len(promised) > 1)

@@ -22,13 +22,12 @@ from pac_wrap.method.classes import (
     ClassRequest,
     certify_class_scores,
     class_matrix,
-    refuse_missing,
 )
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn, shown
-from pac_wrap.method.kinds import recalibrate_kinds
+from pac_wrap.method.kinds import KindRequest, certify_mappings
 from pac_wrap.method.robust.weights import Weights
 
 T = TypeVar("T")
@@ -103,7 +102,7 @@ def verify(
 
     def again() -> Certificate:
         if certificate.by_kind:
-            return recalibrate_kinds(certificate, low, high)
+            return certify_mappings(partial(KindRequest.again, certificate), low, high)
         if isinstance(low, dict) or isinstance(high, dict):
             raise InputError(
                 "this certificate was made without kinds; pass the scores of each class as one array"
@@ -136,7 +135,6 @@ def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, label
     kind, severities = certificate.score_type, certificate.severities
     ceilings = tuple(one.ceiling for one in certificate.clauses)
     scores = class_matrix(class_scores, len(ceilings), single=severities is not None)
-    refuse_missing(scores)
     if is_narrower(kind, type_of(as_array(class_scores, "class_scores"))):
         scores = rounded(scores, kind)
     asked = ClassRequest(certificate.classes, ceilings, certificate.delta, severities)
