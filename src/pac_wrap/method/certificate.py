@@ -598,12 +598,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         """
         if self.uncertified:
             return Thresholds(alarm_from=inf, clear_below=-inf)
+        low, tau = self.rule.normal_below, self.rule.anomaly_from
         if not self.rule.single:
-            edges = self.thresholds.before_rounding(self.score_type)
-            # the largest double stands for inf, as in the rule: no score between them tells the two apart
-            clear = None if edges.clear_below is None else min(edges.clear_below, LARGEST)
-            return Thresholds(edges.alarm_from, clear)
-        tau = self.rule.anomaly_from
+            return Thresholds(low, tau) if self.thresholds.separated else Thresholds(tau, low)
         clear = None if self.fnr.asked is None or tau == inf else tau
         return Thresholds(None if self.fpr.asked is None else tau, clear)
 

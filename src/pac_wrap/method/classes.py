@@ -197,7 +197,7 @@ class ClassCertificate(SavedAsJSON):
         return next(one.asked.delta for one in self.clauses if one.asked is not None)
 
     def verify(self, class_scores: ArrayLike, labels: ArrayLike) -> "Verification":
-        """Recompute it from the scores it was made of, and say where the two differ.
+        """Return where it differs from what the scores give that it was made of.
 
         Parameters
         ----------

@@ -23,14 +23,11 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.codec import SavedAsJSON, plain, typed
 from pac_wrap.base.floats import (
-    ScoreType,
     confidence_left,
     float_below,
     flushes,
-    from_order_keys,
     kept_together,
     order_keys,
-    rounding_edge,
     widened,
 )
 from pac_wrap.errors import InputError
@@ -50,9 +47,8 @@ from pac_wrap.method.groups.columns import (
 )
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
-from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, Guarantee, are_independent, assumed, refuse_room
+from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, are_independent, assumed, refuse_room
 from pac_wrap.method.rule import Verdict
-from pac_wrap.method.thresholds import LARGEST
 
 if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification
@@ -85,39 +81,6 @@ class Certificates(Mapping[Group, Certificate]):
 
 # rows at a time: their thresholds and masks stay in the cache
 _CHUNK: Final = 1 << 16
-
-
-def exclusions_of(columns: Columns, asked: Guarantee, kind: ScoreType) -> Numbers:
-    """Return from which score on each group rules out that a point is normal, and below which anomalous.
-
-    As `Certificate.exclusions`; NaN where nothing is ruled out.
-    """
-    tau = columns.rule[1]
-    single = order_keys(columns.rule[0]) == order_keys(tau)
-    alarm = np.where(single, tau, np.where(columns.thresholds[0] == inf, inf, columns.thresholds[0]))
-    clear = np.where(single, np.where(tau == inf, np.nan, tau), columns.thresholds[1])
-    if kind != "float64":
-        two = ~single
-        alarm[two & (alarm < inf)] = rounding_edges(alarm[two & (alarm < inf)], kind)
-        clear[two] = rounding_edges(clear[two], kind)
-    clear = np.where(single, clear, np.minimum(clear, LARGEST))
-    found = np.stack([np.full(tau.size, np.nan) if asked.fpr is None else alarm, clear])
-    if asked.fnr is None:
-        found[1] = np.nan
-    return np.where(columns.certified, found, np.array([[inf], [-inf]]))
-
-
-def with_pool(
-    own: Numbers,
-    pooled: NDArray[np.bool_],
-    pool: tuple[float | None, float | None] | None,
-    never: tuple[float, float],
-) -> Numbers:
-    """Return the two ends of each group, those of the pool where it is followed, and last those of none."""
-    if pool is not None:
-        ends = [np.nan if end is None else end for end in pool]
-        own = np.where(pooled, np.array(ends)[:, None], own)
-    return np.append(own, np.array(never)[:, None], axis=1)
 
 
 def sets_of(exclusions: Numbers, scores: Scores, places: Codes) -> NDArray[np.bool_]:
@@ -168,13 +131,6 @@ def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
         found[clear] = Verdict.NORMAL
         found[missing] = Verdict.ABSTAIN
     return verdicts
-
-
-def rounding_edges(numbers: Numbers, kind: ScoreType) -> Numbers:
-    """Return the least double that, rounded to a type, reaches each number: eq. (26)."""
-    different, places = np.unique(order_keys(numbers), return_inverse=True)
-    edges = [rounding_edge(number, kind) for number in from_order_keys(different).tolist()]
-    return np.array(edges, dtype=np.float64)[places.reshape(-1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,12 +228,34 @@ class GroupCertificate(Head, SavedAsJSON):
     def rules(self) -> Numbers:
         """The two ends of each group's rule, and last those of a group that was never seen."""
         pool = None if self.pool is None else (self.pool.rule.normal_below, self.pool.rule.anomaly_from)
-        return with_pool(self.columns.rule, self.pooled, pool, (-inf, inf))
+        return self._with_pool(self.columns.rule, pool, (-inf, inf))
+
+    @property
+    def exclusions(self) -> Numbers:
+        """What each group's prediction sets follow, as `Certificate.exclusions`; NaN rules nothing out."""
+        low, high = self.columns.rule
+        alarm, clear = order_keys(np.nan_to_num(self.columns.thresholds, posinf=inf, neginf=-inf))
+        single = order_keys(low) == order_keys(high)
+        found = np.where((alarm <= clear) & ~single, self.columns.rule, self.columns.rule[::-1])
+        # one threshold at inf declares everything normal, and rules out nothing
+        found[1, single & (high == inf)] = np.nan
+        for label, promise in enumerate((self.asked.fpr, self.asked.fnr)):
+            if promise is None:
+                found[label] = np.nan
+        own = np.where(self.columns.certified, found, np.array([[inf], [-inf]]))
+        ends = None if self.pool is None else self.pool.exclusions
+        return self._with_pool(own, ends and (ends.alarm_from, ends.clear_below), (inf, -inf))
+
+    def _with_pool(self, own: Numbers, pool: Any, never: tuple[float, float]) -> Numbers:
+        """Return the ends of each group, those of the pool where it is followed, and last those of none."""
+        if pool is not None:
+            own = np.where(self.pooled, np.array(pool, dtype=np.float64)[:, None], own)
+        return np.append(own, np.array(never)[:, None], axis=1)
 
     def verdicts(
         self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
     ) -> NDArray[np.int8]:
-        """Return the verdict on each score, following the rule of its group.
+        """Return the verdict on each score by the rule of its group: 1 (anomaly), 0 (normal) or -1 (abstain).
 
         Parameters
         ----------
@@ -287,31 +265,15 @@ class GroupCertificate(Head, SavedAsJSON):
             The group of each point; one that was never seen is abstained on.
         on_missing : "abstain" or "stop"
             Whether missing scores are abstained on, with a warning that counts them, or refused.
-
-        Returns
-        -------
-        ndarray of int8
-            1 (anomaly), 0 (normal) or -1 (abstain) for each score.
-
         """
         return decided(self.rules, *self._judged(scores, groups, on_missing))
 
     def prediction_sets(
         self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
     ) -> NDArray[np.bool_]:
-        """Return which labels each score leaves possible, by the certificate of its group: eq. (11).
+        """Return which labels each score leaves possible, a column for 0 and one for 1: eq. (11).
 
-        Parameters
-        ----------
-        scores, groups : array-like
-            As for `verdicts`.
-        on_missing : "abstain" or "stop"
-            Whether points without a score keep both labels, with a warning that counts them, or are refused.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, 2)
-            Is label 0, is label 1 still possible?
+        The parameters are those of `verdicts`; points without a score keep both labels.
         """
         return sets_of(self.exclusions, *self._judged(scores, groups, on_missing))
 
@@ -338,11 +300,6 @@ class GroupCertificate(Head, SavedAsJSON):
             The points, as for `calibrate_labelled`.
         anomaly_label : object
             The label that marks an anomaly.
-
-        Returns
-        -------
-        GroupMeasured
-            The rates of each group, and which of them significantly exceed their ceilings.
         """
         check_aligned("scores", scores, "labels", labels)
         verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
@@ -353,19 +310,9 @@ class GroupCertificate(Head, SavedAsJSON):
     def verify(
         self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
     ) -> "Verification":
-        """Recompute the certificates of all groups from the scores they were made of, and say what differs.
+        """Return where all groups differ from what the points give they were made of, in any order.
 
-        Parameters
-        ----------
-        scores, labels, groups : array-like
-            The calibration points, in any order.
-        anomaly_label : object
-            The label that marks an anomaly.
-
-        Returns
-        -------
-        Verification
-            True if nothing differs; printed, it says what does, for the first few groups.
+        The parameters are those of `evaluate`. Printed, it says what differs in the first few groups.
 
         Examples
         --------
@@ -375,18 +322,9 @@ class GroupCertificate(Head, SavedAsJSON):
         >>> bool(certificate.verify(scores[::-1], labels[::-1], groups))
         True
         """
-
         from pac_wrap.method.verify import verify_groups
 
         return verify_groups(self, scores, labels, groups, anomaly_label)
-
-    @property
-    def exclusions(self) -> Numbers:
-        """What each group's prediction sets follow, as `Certificate.exclusions`; NaN rules nothing out."""
-        ends = None if self.pool is None else self.pool.exclusions
-        pool = None if ends is None else (ends.alarm_from, ends.clear_below)
-        own = exclusions_of(self.columns, self.asked, self.score_type)
-        return with_pool(own, self.pooled, pool, (inf, -inf))
 
     def gaps(self, delta: float = 0.05) -> "Gaps":
         """Return how far the error rates of any two groups can be apart, each with its own rule: eq. (58).
@@ -398,10 +336,6 @@ class GroupCertificate(Head, SavedAsJSON):
         delta : float
             The chance, for each rate, that some pair of groups is farther apart. It comes on top of the
             deltas of the promises.
-
-        Returns
-        -------
-        Gaps
         """
         refuse_room(self.asked, "a gap between groups", "calibrate without it to compare them")
         return gaps_of(self.columns, self.groups, self.request, self.pooled, delta)
