@@ -1,4 +1,4 @@
-"""A study's charts as figures with their titles: intervals, lines, heat maps, boxes and panels."""
+"""A study's charts as figures with their titles: intervals, lines, heat maps, scores and panels."""
 
 import re
 from collections.abc import Sequence
@@ -8,28 +8,26 @@ from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from pac_wrap.report.figures.scores import plot_boxes
-from pac_wrap.report.figures.strip import Strip
-from pac_wrap.report.figures.styling import (
+from pac_wrap.report.figures import (
     PlainTicks,
+    Strip,
     Style,
     label_axes,
     new_axes,
+    plain_ticks,
+    plot_scores,
     prepare,
     room,
-    round_ticks,
     style,
     text_width,
     wrap,
 )
 from pac_wrap_paper.studies.charts import (
     Bar,
-    BoxChart,
     Chart,
     ChartLine,
     HeatMap,
@@ -38,6 +36,7 @@ from pac_wrap_paper.studies.charts import (
     Marks,
     Panel,
     PanelChart,
+    ScoreChart,
 )
 
 # inches
@@ -96,11 +95,6 @@ def text_size(width: float) -> float:
     return prepare(new_axes(width), dark=False)[1].size
 
 
-def _plain_ticks(axis: Axis, most: int) -> None:
-    axis.set_major_locator(round_ticks(most))
-    axis.set_major_formatter(PlainTicks())
-
-
 def draw(chart: Chart, *, dark: bool = False, width: float | None = None) -> Figure:
     """Return a new figure of a chart, `width` inches wide and as high as it needs, under its title.
 
@@ -131,10 +125,22 @@ def _draw(chart: Chart, dark: bool, width: float) -> Axes:
             return plot_heatmap(chart, dark=dark, ax=new_axes(width, heatmap_height(chart, width)))
         case LineChart():
             return plot_lines(chart, dark=dark, ax=new_axes(width))
-        case BoxChart(certificate=certificate, relaxed=relaxed, normal=normal, anomalous=anomalous):
-            return plot_boxes(certificate, relaxed, normal, anomalous, dark=dark, ax=new_axes(width))
+        case ScoreChart():
+            return plot_thresholds(chart, dark=dark, ax=new_axes(width))
         case PanelChart():
             return plot_panels(chart, dark=dark, width=width)
+
+
+def plot_thresholds(chart: ScoreChart, *, dark: bool = False, ax: Axes | None = None) -> Axes:
+    """Draw both classes with the thresholds asked for, and dotted the single one that was reached."""
+    ax = plot_scores(chart.certificate, chart.normal, chart.anomalous, dark=dark, ax=ax)
+    promises, rule = chart.relaxed.promises, chart.relaxed.rule
+    reached = "no single threshold can be certified"
+    if promises and rule.single:
+        reached = f"dotted: one threshold, {', '.join(map(str, promises))}"
+        ax.axvline(rule.anomaly_from, color=style(dark).text, linestyle=(0, (1, 1)), linewidth=2.2)
+    label_axes(ax, prepare(ax, dark)[1], f"{ax.get_xlabel()}; {reached}", ax.get_ylabel())
+    return ax
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +313,7 @@ def plot_intervals(chart: IntervalChart, *, dark: bool = False, ax: Axes | None 
         limit: dict[str, Any] = {"color": style.text, "linewidth": 1.2, "linestyle": (0, (4, 2.5))}
         _upright(ax, lines, chart.limit * factor, "_limit", **limit)
         handles["limit"] = Line2D([], [], label=chart.limit_label, **limit)
-    _plain_ticks(ax.xaxis, 6)
+    plain_ticks(ax.xaxis, 6)
     ax.set_xlabel("\n".join(wrap(chart.axis, min(room(ax), lines.room), style.size)))
     if len(handles) > 1:  # a single kind of mark is what the axis says
         Strip(ax, style).legend(list(handles.values()), columns=len(handles) if lines.room > room(ax) else 1)
@@ -387,8 +393,8 @@ def plot_lines(chart: LineChart, *, dark: bool = False, ax: Axes | None = None) 
     if min(min(line.low) for line in chart.lines) >= 0.0:
         ax.set_ylim(bottom=0.0)
     ax.margins(x=0.02)
-    _plain_ticks(ax.xaxis, 6)
-    _plain_ticks(ax.yaxis, 6)
+    plain_ticks(ax.xaxis, 6)
+    plain_ticks(ax.yaxis, 6)
     label_axes(ax, style, chart.x_label, chart.y_label)
     if not _label_ends(ax, style, handles):
         Strip(ax, style).legend([*handles[1:], handles[0]], columns=2)
@@ -529,7 +535,7 @@ def _draw_panel(ax: Axes, style: Style, panel: Panel, rows: int, handles: dict[s
         look = {"transform": ax.get_yaxis_transform(), "color": style.muted, "size": style.size}
         ax.text(1.0, row + _MARKS_APART / 2, note, ha="right", va="center", **look)
     ax.set_xlim(0.0, 1.04 * farthest if farthest else 1.0)
-    _plain_ticks(ax.xaxis, 5)
+    plain_ticks(ax.xaxis, 5)
 
 
 def _look(style: Style, marks: Marks) -> dict[str, Any]:

@@ -274,12 +274,12 @@ def _texts(study: Study, meta: Mapping[str, object]) -> dict[str, str]:
 
 def _svg(chart: Chart) -> str:
     # only charts need matplotlib; where it is missing, the first of these says how to get it
-    from pac_wrap.report.figures.styling import to_svg
+    from pac_wrap.report.figures import to_svg
     from pac_wrap_paper.figures import draw
 
     figure = draw(chart)
     figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
-    return to_svg(figure, alt=chart.title) + "\n"
+    return to_svg(figure, chart.title) + "\n"
 
 
 @contextmanager

@@ -14,10 +14,18 @@ from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
 
 from pac_wrap.report.figures import new_axes, style, to_svg
-from pac_wrap_paper.figures import COLOURS, draw, ink, moved_apart, plot_heatmap, plot_intervals, plot_lines
+from pac_wrap_paper.figures import (
+    COLOURS,
+    draw,
+    ink,
+    moved_apart,
+    plot_heatmap,
+    plot_intervals,
+    plot_lines,
+    plot_thresholds,
+)
 from pac_wrap_paper.studies.charts import (
     Bar,
-    BoxChart,
     Chart,
     ChartLine,
     HeatMap,
@@ -27,8 +35,9 @@ from pac_wrap_paper.studies.charts import (
     Marks,
     Panel,
     PanelChart,
+    ScoreChart,
 )
-from support.drawn import ANOMALOUS, NORMAL, OVERLAPPING, SINGLE, legend, line, points, texts
+from support.drawn import ANOMALOUS, FAILED, NORMAL, OVERLAPPING, SINGLE, legend, line, points, texts
 from support.layout import PHONE, PRINT, faults
 
 GRID = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -97,7 +106,7 @@ CLOSE = replace(
         for rate, kind in (("FPR", "normal"), ("FNR", "anomalous"))
     ),
 )
-BOXES = BoxChart("boxes", "Scores and thresholds", OVERLAPPING, SINGLE, NORMAL, ANOMALOUS)
+SCORES = ScoreChart("scores", "Scores and thresholds", OVERLAPPING, SINGLE, NORMAL, ANOMALOUS)
 GROUP_ENDS = (
     ((0.037, 0.56, nan, 0.0), (0.065, 0.65, nan, 0.01)),
     ((0.029, 0.03, nan, 0.09), (0.054, 0.07, nan, 0.15)),
@@ -160,7 +169,7 @@ PICTURES: dict[str, Chart] = {
     ),
     "shift": SHIFT,
     "close": CLOSE,
-    "boxes": BOXES,
+    "scores": SCORES,
     "groups": GROUPS,
     "many groups": replace(
         GROUPS,
@@ -204,7 +213,7 @@ def test_title_stands_above_in_full(name: str) -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_same_picture_gives_the_same_bytes_and_another_on_a_dark_page(name: str) -> None:
-    light, again, dark = (to_svg(draw(PICTURES[name], dark=dark)) for dark in (False, False, True))
+    light, again, dark = (to_svg(draw(PICTURES[name], dark=dark), "a chart") for dark in (False, False, True))
     assert light == again
     assert light != dark
     assert style(dark=True).text.lower() in dark
@@ -369,3 +378,18 @@ def test_places_are_moved_apart_in_their_order_around_the_same_middle(
     assert sum(found) == pytest.approx(sum(places), abs=1e-6)
     if min(np.diff(sorted(places)), default=gap) >= gap:
         assert found == pytest.approx(places)
+
+
+class TestThresholds:
+    def test_the_one_that_was_reached_is_dotted_and_said(self) -> None:
+        ax = plot_thresholds(SCORES)
+        last = ax.get_lines()[-1]
+        assert last.get_xdata() == [SINGLE.rule.anomaly_from] * 2
+        assert last.is_dashed()
+        assert "dotted: one threshold, FPR <= 0.15" in ax.get_xlabel().replace("\n", " ")
+
+    def test_that_none_was_reached_is_said(self) -> None:
+        ax = plot_thresholds(replace(SCORES, relaxed=FAILED))
+        assert FAILED.uncertified
+        assert "no single threshold can be certified" in ax.get_xlabel().replace("\n", " ")
+        assert len(ax.get_lines()) == len(plot_thresholds(SCORES).get_lines()) - 1

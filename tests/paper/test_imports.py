@@ -29,9 +29,7 @@ SHARED: Final = {
     "pac_wrap.base.arguments",  # how arguments are refused
     "pac_wrap.base.files",  # files that appear whole or not at all
     "pac_wrap.method.strategies.raising",  # the ladder, whose chance of failing the study of ADBench computes
-    "pac_wrap.report.figures.scores",
-    "pac_wrap.report.figures.strip",
-    "pac_wrap.report.figures.styling",
+    "pac_wrap.report.figures",  # how its charts look
 }
 
 
@@ -110,8 +108,8 @@ def test_the_library_loads_the_paper_only_when_a_command_asks_for_it() -> None:
         "from pac_wrap import method",
         "import pac_wrap.base.files",
         "def late():\n    from pac_wrap.ranks.memory import auc",
-        "import_module('pac_wrap.report.figures')",
-        "importlib.import_module('pac_wrap.report.figures')",
+        "import_module('pac_wrap.report.render')",
+        "importlib.import_module('pac_wrap.report.render')",
     ],
 )
 def test_any_other_import_is_found(statement: str) -> None:

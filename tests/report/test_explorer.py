@@ -13,12 +13,13 @@ import pytest
 
 from pac_wrap import InputError, LabelUntil, calibrate
 from pac_wrap.base.floats import between
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.report.numbers import ceiling, least
-from pac_wrap.report.pictures import Explorer, Window, script_data
+from pac_wrap.report.pictures import Window, script_data
 from pac_wrap.report.sentences import Report
 from support.browser import show
 from support.explored import told
-from support.reports import explorer_for, to_html
+from support.reports import curve_for, to_html
 
 RANDOM = np.random.default_rng(3)
 LOW, HIGH = RANDOM.normal(0, 1, 400), RANDOM.normal(2, 1, 150)
@@ -46,8 +47,8 @@ def reported(normal: Any, anomalous: Any) -> Report:
     return Report(certificate, normal, anomalous)
 
 
-def explorer_named(name: str) -> Explorer:
-    found = explorer_for(reported(*SCORES[name]))
+def curve_named(name: str) -> Curve:
+    found = curve_for(reported(*SCORES[name]))
     assert found is not None
     return found
 
@@ -59,33 +60,33 @@ def ran(browser: Any, folder: Path) -> Any:
     return browser.execute_script
 
 
-def at(explorer: Explorer, threshold: float) -> str | None:
+def at(curve: Curve, threshold: float) -> str | None:
     try:
-        return explorer.curve.at(threshold).to_json()
+        return curve.at(threshold).to_json()
     except InputError:
         return None
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_the_certificate_of_every_threshold_is_that_of_the_curve(ran: Any, name: str) -> None:
-    explorer = explorer_named(name)
-    places = explorer.curve.steps()[0].tolist()
-    free = [*FREE, *RANDOM.normal(0, 2, 50).tolist()] if explorer.curve.score_type == "float64" else []
+    curve = curve_named(name)
+    places = curve.steps()[0].tolist()
+    free = [*FREE, *RANDOM.normal(0, 2, 50).tolist()] if curve.score_type == "float64" else []
     found = ran(
         "const curve = PacWrap.read(arguments[0]);"
         "return arguments[1].map((t, place) => PacWrap.certificate(curve, JSON.parse(t), place))",
-        script_data(explorer, Window(0.0, 1.0)),
+        script_data(curve, Window(0.0, 1.0), (0.05, 0.05)),
         [json.dumps(t) for t in places + free],
     )
-    expected = [at(explorer, t) for t in places + free]
+    expected = [at(curve, t) for t in places + free]
     assert sum(text is not None for text in expected) > 10
     assert found == expected
 
 
 @pytest.mark.parametrize("name", ["plain", "ties", "infinities", "one class"])
 def test_the_numbers_are_those_of_the_library(ran: Any, name: str) -> None:
-    explorer = explorer_named(name)
-    places = explorer.curve.steps()[0].tolist()
+    curve = curve_named(name)
+    places = curve.steps()[0].tolist()
     places = places[:: 1 + len(places) // 60]
     pairs = [(t, t) for t in places] + [(a, b) for a in places[::3] for b in places[::5] if a < b]
     asked = [
@@ -96,18 +97,18 @@ def test_the_numbers_are_those_of_the_library(ran: Any, name: str) -> None:
     found = ran(
         "const curve = PacWrap.read(arguments[0]);"
         "return arguments[1].map(one => PacWrap.readout(curve, ...one))",
-        script_data(explorer, Window(0.0, 1.0)),
+        script_data(curve, Window(0.0, 1.0), (0.05, 0.05)),
         asked,
     )
-    assert found == [told(explorer, *one) for one in asked]
+    assert found == [told(curve, *one) for one in asked]
     checked = 0
     for (below, start, low, high, points), words in zip(asked, found, strict=True):
         if below == start and words["alarms"] != "not bounded":
-            work = explorer.curve.at(start).workload((low, high), points)
+            work = curve.at(start).workload((low, high), points)
             for kind in ("alarms", "right", "missed", "undecided"):
                 bounds = getattr(work, kind)
                 assert words[kind] == between(bounds.low, bounds.high)
-            precision = explorer.curve.at(start).precision((low, high)).low
+            precision = curve.at(start).precision((low, high)).low
             assert words["precision"] == f"at least {least(precision)}"
             checked += 1
     assert checked > 20 or name == "one class"
@@ -169,16 +170,16 @@ def test_what_is_no_independent_draw_has_no_curve() -> None:
     looked = until.certificate
     assert looked is not None
     n, m = looked.fpr.n, looked.fnr.n
-    assert explorer_for(Report(looked, LOW[:n], (HIGH + 9.0)[:m])) is None
-    assert explorer_for(Report(looked)) is None
+    assert curve_for(Report(looked, LOW[:n], (HIGH + 9.0)[:m])) is None
+    assert curve_for(Report(looked)) is None
     assert "figure-curve" not in to_html(Report(looked))
 
 
 def test_a_class_that_is_too_large_for_a_band_has_no_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     given = reported(LOW, HIGH)
-    assert explorer_for(given) is not None
+    assert curve_for(given) is not None
     monkeypatch.setattr("pac_wrap.report.pictures.MOST_POINTS", 399)
-    assert explorer_for(given) is None
+    assert curve_for(given) is None
     assert "figure-scores" in to_html(given)
 
 

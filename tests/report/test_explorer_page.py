@@ -13,7 +13,7 @@ from pac_wrap.report.numbers import ceiling
 from pac_wrap.report.pictures import Window
 from support.browser import complaints, downloaded, dragged, show
 from support.explored import told
-from support.reports import explorer_for, report
+from support.reports import curve_for, report
 from support.shell import succeeded
 
 
@@ -33,11 +33,11 @@ def chosen(browser: Any) -> float:
 
 
 def expected(name: str, threshold: float, low: float, high: float, points: int = 1000) -> dict[str, str]:
-    explorer = explorer_for(report(name))
-    assert explorer is not None
-    places = explorer.curve.steps()[0]
+    curve = curve_for(report(name))
+    assert curve is not None
+    places = curve.steps()[0]
     exact = float(places[np.abs(places - threshold).argmin()])
-    words = told(explorer, exact, exact, low, high, points)
+    words = told(curve, exact, exact, low, high, points)
     del words["right"]
     return words
 
@@ -103,9 +103,9 @@ def test_a_ceiling_is_dragged(browser: Any, folder: Path) -> None:
     assert after["fnr"] == before["fnr"]  # the other ceiling stays
     assert float(after["fpr"].split()[2]) > float(before["fpr"].split()[2])
     low, high = explorer_window("overlapping")
-    explorer = explorer_for(report("overlapping"))
-    assert explorer is not None
-    assert after["fpr"] == f"at most {ceiling(explorer.curve.fpr(low + (line - 0.05) * (high - low)))}"
+    curve = curve_for(report("overlapping"))
+    assert curve is not None
+    assert after["fpr"] == f"at most {ceiling(curve.fpr(low + (line - 0.05) * (high - low)))}"
 
 
 def explorer_window(name: str) -> tuple[float, float]:
@@ -135,9 +135,9 @@ def test_the_certificate_of_a_typed_threshold_is_saved_shown_and_verified(
     typed.send_keys("0.75")
     path = saved(browser, tmp_path)
     assert path.name == "certificate-from-0.75.json"
-    explorer = explorer_for(given)
-    assert explorer is not None
-    assert path.read_text(encoding="utf-8") == explorer.curve.at(0.75).to_json()
+    curve = curve_for(given)
+    assert curve is not None
+    assert path.read_text(encoding="utf-8") == curve.at(0.75).to_json()
     assert Certificate.load(path).verify(given.normal, given.anomalous)
     assert "anomaly from 0.75 on" in succeeded("show", path)
     typed.send_keys("x")
@@ -152,14 +152,14 @@ def test_the_certificate_of_a_typed_threshold_is_saved_shown_and_verified(
 def test_two_ceilings_are_marked_as_exploration_only(browser: Any, folder: Path) -> None:
     show(browser, folder / "overlapping.html")
     browser.find_element("css selector", "input[value=two]").click()
-    explorer = explorer_for(report("overlapping"))
-    assert explorer is not None
+    curve = curve_for(report("overlapping"))
+    assert curve is not None
     for name in ("max-fpr", "max-fnr"):
         browser.find_element("id", name).send_keys("\ue011" + "\ue014" * 4)  # home, arrow right
     assert browser.find_element("id", "uncertain").is_displayed()
     assert not browser.find_element("id", "certain").is_displayed()
-    normal, anomalous = explorer.curve.normal, explorer.curve.anomalous
-    words = told(explorer, anomalous.scores[4], nextafter(normal.scores[4], inf), 0.5, 0.5)
+    normal, anomalous = curve.normal, curve.anomalous
+    words = told(curve, anomalous.scores[4], nextafter(normal.scores[4], inf), 0.5, 0.5)
     del words["right"]
     assert readout(browser) == words
     assert words["fpr"] == f"at most {ceiling(normal.bounds[4])}"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import certify_curve
 from pac_wrap.method.rule import Rule
-from pac_wrap.report.pictures import Window, bands, flags, histograms, multiple, panels, undecided
+from pac_wrap.report.pictures import Window, bands, flags, histograms, multiple, panels, thresholds
 from support.strategies import score
 
 scores = st.lists(score, max_size=30).map(np.array)
@@ -42,7 +42,7 @@ def test_whatever_the_scores_are_everything_lies_in_the_picture(
         assert sum(counted) == outside
     for flag in flags(window, rule):
         assert 0.0 <= float(flag.at) <= 100.0
-    gap = undecided(window, rule)
+    gap = thresholds(window, rule)["undecided"]
     assert (gap is None) == rule.single
     assert gap is None or float(gap[0]) + float(gap[1]) <= 100.001
 

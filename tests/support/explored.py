@@ -4,15 +4,14 @@ from decimal import Decimal
 from math import inf
 
 from pac_wrap.base.floats import between
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.report.numbers import ceiling, least
-from pac_wrap.report.pictures import Explorer
 
 
 def told(
-    explorer: Explorer, below: float, start: float, low: float, high: float, points: int = 1000
+    curve: Curve, below: float, start: float, low: float, high: float, points: int = 1000
 ) -> dict[str, str]:
     """Return what the page should say of two thresholds: the formulas of the theory, in decimals."""
-    curve = explorer.curve
 
     def exact(share: float) -> Decimal:
         return Decimal(repr(share))

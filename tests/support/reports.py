@@ -8,11 +8,12 @@ import numpy as np
 
 from pac_wrap.errors import UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.report.account import account_of
-from pac_wrap.report.pictures import Explorer, explorer_of
+from pac_wrap.report.pictures import curve_of
 from pac_wrap.report.render import as_json, html, markdown
 from pac_wrap.report.sentences import Origin, Report
 
@@ -72,9 +73,9 @@ def to_json(given: Report) -> str:
     return as_json(account_of(given))
 
 
-def explorer_for(given: Report) -> Explorer | None:
+def curve_for(given: Report) -> Curve | None:
     """Return the curve of a report's scores, if it has one."""
-    return explorer_of(given.certificate, given.normal, given.anomalous)
+    return curve_of(given.certificate, given.normal, given.anomalous)
 
 
 @cache

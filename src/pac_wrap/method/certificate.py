@@ -918,7 +918,7 @@ got 'report.pdf'; print the HTML file to get a PDF
         >>> calibrate(range(1000), range(900, 1900)).plot(range(1000), range(900, 1900)).get_ylabel()
         'share of class (%)'
         """
-        from pac_wrap.report.figures.scores import plot_scores
+        from pac_wrap.report.figures import plot_scores
 
         return plot_scores(self, normal, anomalous, ax=ax)
 

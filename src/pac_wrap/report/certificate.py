@@ -26,7 +26,8 @@ from pac_wrap.report.pictures import (
     Drawing,
     Window,
     bands,
-    explorer_of,
+    choices_of,
+    curve_of,
     multiple,
     panels,
     scores_picture,
@@ -56,7 +57,8 @@ PER: Final = 1000
 MOST_MULTIPLES: Final = 24
 SHORT_NAME: Final = 24
 AGAIN: Final = "Calibrate again, on fresh points, when the detector is retrained or the data change."
-_RARE: Final = 0.01  # a prevalence to begin with, where no point tells one
+# a prevalence to begin with, where no point tells one, and a ceiling, where none was asked for
+_RARE, _USUAL = 0.01, 0.05
 _WORK: Final = {
     "alarms": "Alarms",
     "right": "of which right",
@@ -427,25 +429,37 @@ def _without(certificate: Certificate, anomalous: float, among: str) -> str | No
 
 
 def _thresholds(report: Report) -> Section:
-    """Return other thresholds: those of the certified curve."""
-    found = explorer_of(report.certificate, report.normal, report.anomalous)
-    heading = "Other thresholds"
-    if found is None:
+    """Return other thresholds: those of the certified curve, if any can be chosen."""
+    certificate, heading = report.certificate, "Other thresholds"
+    curve = curve_of(certificate, report.normal, report.anomalous)
+    choices = () if curve is None else tuple(choices_of(curve))
+    if curve is None or not choices:
         return Section(heading, key="thresholds")
-    rule = report.certificate.rule
+    deltas = curve.normal.delta, curve.anomalous.delta
+    left = confidence(*deltas, *(side.delta for side in sides_of(certificate)))
+    sure = (
+        f"These bounds hold at every threshold at once: those of the FPR with confidence"
+        f" {confidence(deltas[0])}, those of the FNR with {confidence(deltas[1])}, all with"
+        f" {floored(curve.confidence)}. So the threshold that you choose, even after looking, is certified."
+        " For that they are a little higher than those of a threshold that a rule fixed beforehand.",
+        "The promise at the top has deltas of its own. If you rely on both, on it and on a threshold chosen"
+        f" here, or choose between them, all of them add up, which leaves {left}.",
+    )
+    rule, asked = certificate.rule, certificate.guarantee
     shown = scores_picture(rule, report.normal, report.anomalous)
-    shares = dict.fromkeys(report.shares or (_RARE, _RARE))
+    ceilings = asked.max_fpr or _USUAL, asked.max_fnr or _USUAL
+    start = rule.anomaly_from if rule.single else None
     picture = {
         "tails": shown["tails"],
-        "bands": bands(shown["window"], found.curve),
-        "data": script_data(found, shown["window"], rule.anomaly_from if rule.single else None),
-        "prevalence": "-".join(f"{one:.4g}" for one in shares),
+        "bands": bands(shown["window"], curve),
+        "data": script_data(curve, shown["window"], ceilings, start),
+        "prevalence": "-".join(f"{one:.4g}" for one in dict.fromkeys(report.shares or (_RARE, _RARE))),
     }
     columns = ("Chosen for", "Anomaly from", "FPR at most", "FNR at most")
-    rows = tuple(tuple(one.values()) for one in found.choices)
+    rows = tuple(tuple(one.values()) for one in choices)
     table = Table(columns, rows, "Some thresholds of the certified curve.")
-    value = {"said": found.sure, "choices": found.choices}
-    items = (found.sure[0], Figure("explorer", picture), table, found.sure[1])
+    items = (sure[0], Figure("explorer", picture), table, sure[1])
+    value = {"said": sure, "choices": choices}
     return Section(heading, items, "thresholds", key="thresholds", value=value)
 
 

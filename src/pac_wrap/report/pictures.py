@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, inf, isinf, log10
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,28 +19,11 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.band import MOST_POINTS
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide, Rates, best
 from pac_wrap.method.promise import OF_DRAWS
-from pac_wrap.method.robust.shift_and_noise import (
-    KL,
-    SHIFTS,
-    ChiSquared,
-    DensityRatio,
-    Distance,
-    TotalVariation,
-)
+from pac_wrap.method.robust.shift_and_noise import SHIFTS, DensityRatio, Distance
 from pac_wrap.method.rule import Rule
 from pac_wrap.ranks.memory import kth_largest, kth_smallest
-from pac_wrap.report.numbers import (
-    ceiling,
-    confidence,
-    floored,
-    minus,
-    number,
-    percent,
-    told_apart,
-    written_alike,
-)
+from pac_wrap.report.numbers import ceiling, minus, number, percent, told_apart, written_alike
 
-LeftRight = Literal["left", "right"]
 _LARGEST: Final = 1e150  # beyond it, the arithmetic of a plotting library overflows
 _RARE_SHARE: Final = 0.005
 _STRETCH: Final = 2.0
@@ -51,31 +34,26 @@ _STEPS: Final = 600
 _CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
 _FEW_CHARACTERS: Final = 16  # in a small one
 _LEAST: Final = 1e-6
-_NAMES: Final[dict[type[Distance], str]] = {
-    TotalVariation: "Total variation",
-    DensityRatio: "Density ratio",
-    KL: "KL divergence",
-    ChiSquared: "Chi-squared",
-}
+_NAMES: Final = ("Total variation", "Density ratio", "KL divergence", "Chi-squared")
 _MOST: Final = 4.0  # times what is certified: how far the picture of a shift goes
 _POINTS: Final = 60
 _NARROW: Final = 288.0  # how wide the picture is on a small phone, in pixels
 # ceilings that the table shows, without scripts and in other formats
 _CEILINGS: Final = (0.001, 0.01, 0.05, 0.1)
-_USUAL: Final = 0.05  # a ceiling to begin with, where none was asked for
-# where a certificate read off a curve has what each name stands for; its clauses are of each class
-_PLACES: Final[dict[str, tuple[tuple[str | int, ...], ...]]] = {
-    "threshold": (("overlap", "threshold"),),
-    "rule": (("rule", "normal_below"), ("rule", "anomaly_from")),
-} | {
-    f"{name}{what}": tuple(("clauses", number, *path) for path in paths)
-    for number, name in enumerate(("fpr", "fnr"))
-    for what, paths in (
-        ("", (("ceiling",), ("found_at", "rate"))),
-        ("_errors", (("budget",),)),
-        ("_score", (("threshold",),)),
-    )
-}
+# where a certificate that is read off a curve has what each name stands for
+_PLACES: Final[tuple[tuple[str, tuple[str | int, ...]], ...]] = (
+    ("threshold", ("overlap", "threshold")),
+    ("rule", ("rule", "normal_below")),
+    ("rule", ("rule", "anomaly_from")),
+    ("fpr", ("clauses", 0, "ceiling")),
+    ("fpr", ("clauses", 0, "found_at", "rate")),
+    ("fpr_errors", ("clauses", 0, "budget")),
+    ("fpr_score", ("clauses", 0, "threshold")),
+    ("fnr", ("clauses", 1, "ceiling")),
+    ("fnr", ("clauses", 1, "found_at", "rate")),
+    ("fnr_errors", ("clauses", 1, "budget")),
+    ("fnr_score", ("clauses", 1, "threshold")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,35 +84,9 @@ class Window:
     def __contains__(self, x: float) -> bool:
         return self.low <= x <= self.high
 
-    def beyond(self, normal: Scores, anomalous: Scores) -> list["Beyond"]:
-        """Return how many scores of each class are not drawn: far ones and infinite ones, at either edge."""
-        both, groups = (normal, anomalous), []
-        ends: tuple[tuple[LeftRight, float], ...] = (("left", -inf), ("right", inf))
-        for edge, end in ends:
-            outside = np.array(
-                [np.sum(one < self.low if edge == "left" else one > self.high) for one in both]
-            )
-            infinite = np.array([np.sum(one == end) for one in both])
-            for place, counts in (("off scale", outside - infinite), (f"at {minus(str(end))}", infinite)):
-                if counts.any():
-                    groups.append(Beyond(place, edge, *counts.tolist()))
-        return groups
-
-
-@dataclass(frozen=True, slots=True)
-class Beyond:
-    """Scores that are not drawn: where they are, at which edge they are marked, and how many."""
-
-    place: str
-    edge: LeftRight
-    normal: int
-    anomalous: int
-
-    @property
-    def counted(self) -> list[str]:
-        """How many scores of each class these are, in words."""
-        both = (("normal", self.normal), ("anomalous", self.anomalous))
-        return [f"{count:,} {name}" for name, count in both if count]
+    def share(self, x: float) -> float:
+        """Return how far to the right a score lies, as a share of the width."""
+        return (x - self.low) / self.span
 
 
 def _ends(scores: Scores) -> tuple[float, float]:
@@ -161,28 +113,27 @@ class Line:
 Lines = tuple[Line, ...]
 
 
+def not_drawn(window: Window, normal: Scores, anomalous: Scores) -> str:
+    """Return in words how many scores are far away or infinite, and at which edge they would be."""
+    found = []
+    for edge, end in (("left", -inf), ("right", inf)):
+        counted: dict[str, list[str]] = {"off scale": [], f"at {minus(str(end))}": []}
+        for name, scores in (("normal", normal), ("anomalous", anomalous)):
+            outside = np.count_nonzero(scores < window.low if edge == "left" else scores > window.high)
+            infinite = np.count_nonzero(scores == end)
+            for where, count in zip(counted, (outside - infinite, infinite), strict=True):
+                if count:
+                    counted[where].append(f"{count:,} {name}")
+        found += [f"{' and '.join(those)} {where} ({edge})" for where, those in counted.items() if those]
+    return f"Not drawn: {'; '.join(found)}." if found else ""
+
+
 def scores_picture(rule: Rule, normal: Scores, anomalous: Scores) -> Drawing:
     """Return both classes on a linear and on a log scale, with the thresholds of a rule."""
     window = Window.around((normal, anomalous), [rule.normal_below, rule.anomaly_from])
     scores, tails = histograms(window, normal, anomalous)
     around = {"window": window, "sizes": (normal.size, anomalous.size)}
-    return around | {"scores": scores, "tails": tails} | _thresholds(window, rule)
-
-
-def _thresholds(window: Window, rule: Rule) -> Drawing:
-    return {"flags": flags(window, rule), "undecided": undecided(window, rule)}
-
-
-def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Drawing, Drawing]:
-    """Return the histograms of both classes in percent of each class, on a linear and on a log scale."""
-    shares = [_shares(window, scores) for scores in (normal, anomalous)]
-    around = {"ticks": _ticks(window), "beyond": _beyond(window, normal, anomalous)}
-    return around | _histogram(shares, log=False), around | _histogram(shares, log=True)
-
-
-def _shares(window: Window, scores: Scores) -> Rates:
-    counts: Rates = np.histogram(scores, _BINS, (window.low, window.high))[0] / max(1, scores.size)
-    return counts
+    return around | {"scores": scores, "tails": tails} | thresholds(window, rule)
 
 
 def multiple(window: Window, rule: Rule, normal: Scores, anomalous: Scores, name: str, words: str) -> Drawing:
@@ -190,30 +141,30 @@ def multiple(window: Window, rule: Rule, normal: Scores, anomalous: Scores, name
     shares = [_shares(window, scores) for scores in (normal, anomalous)]
     top = max(float(np.concatenate(shares).max()), 0.01)
     drawn = {"name": name, "words": words, "ticks": _ticks(window, _FEW_CHARACTERS)}
-    return drawn | _outlines([share / top for share in shares]) | _thresholds(window, rule)
+    return drawn | _outlines([share / top for share in shares]) | thresholds(window, rule)
 
 
-def _histogram(shares: list[Rates], *, log: bool) -> Drawing:
+def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Drawing, Drawing]:
+    """Return the histograms of both classes in percent of each class, on a linear and on a log scale."""
+    shares = [_shares(window, scores) for scores in (normal, anomalous)]
     heights = np.concatenate(shares)
     top = max(float(heights.max()), 0.01)
-    if log:
-        least = float(heights[heights > 0].min(initial=1.0))
-        scale = _decades(least / 2.0, 1.0)
-        drawn = [np.where(share > 0, _on_log(np.maximum(share, scale[0]), scale), 0.0) for share in shares]
-        levels = _log_levels(scale)
-    else:
-        drawn = [share / (1.08 * top) for share in shares]
-        step = _round_step(top, 4)
-        levels = tuple(
-            Line(f"{100.0 - 100.0 * level / (1.08 * top):.1f}", percent(level))
-            for level in (step * i for i in range(1, 9))
-            if level <= top
-        )
-    return _outlines(drawn) | {"levels": levels}
+    step = _round_step(top, 4)
+    levels = tuple(
+        Line(f"{100.0 - 100.0 * level / (1.08 * top):.1f}", percent(level))
+        for level in (step * i for i in range(1, 9))
+        if level <= top
+    )
+    low = _decade(float(heights[heights > 0].min(initial=1.0)) / 2.0)
+    tails = [np.where(share > 0, _on_log(np.maximum(share, low), low), 0.0) for share in shares]
+    around = {"ticks": _ticks(window), "beyond": not_drawn(window, normal, anomalous)}
+    linear = _outlines([share / (1.08 * top) for share in shares]) | {"levels": levels}
+    return around | linear, around | _outlines(tails) | {"levels": _log_levels(low)}
 
 
-def _outlines(heights: list[Rates]) -> Drawing:
-    return {name: _outline(one) for name, one in zip(("normal", "anomalous"), heights, strict=True)}
+def _shares(window: Window, scores: Scores) -> Rates:
+    counts: Rates = np.histogram(scores, _BINS, (window.low, window.high))[0] / max(1, scores.size)
+    return counts
 
 
 def bands(window: Window, curve: Curve) -> Drawing:
@@ -221,50 +172,41 @@ def bands(window: Window, curve: Curve) -> Drawing:
     thresholds = np.linspace(window.low, window.high, _STEPS)
     rates = curve.fpr(thresholds), curve.fnr(thresholds)
     known = np.concatenate(rates)
-    scale = _decades(max(_LEAST, float(known[known > 0].min(initial=0.5)) / 1.5), 1.0)
-    fpr, fnr = (_steps(_on_log(np.clip(rate, scale[0], 1.0), scale)) for rate in rates)
-    return {"fpr": fpr, "fnr": fnr, "levels": _log_levels(scale)}
+    low = _decade(max(_LEAST, float(known[known > 0].min(initial=0.5)) / 1.5))
+    fpr, fnr = (_steps(_on_log(np.clip(rate, low, 1.0), low)) for rate in rates)
+    return {"fpr": fpr, "fnr": fnr, "levels": _log_levels(low)}
+
+
+def thresholds(window: Window, rule: Rule) -> Drawing:
+    """Return the flags of a rule, and where the scores that are abstained on begin and how far they reach."""
+    undecided = None
+    if not rule.single:
+        ends = (float(np.clip(x, window.low, window.high)) for x in (rule.normal_below, rule.anomaly_from))
+        low, high = ends
+        undecided = f"{100.0 * window.share(low):.3f}", f"{100.0 * (high - low) / window.span:.3f}"
+    return {"flags": flags(window, rule), "undecided": undecided}
 
 
 def flags(window: Window, rule: Rule) -> Lines:
-    """Return the thresholds of a rule that lie in a window, each with the text of its flag."""
+    """Return the thresholds of a rule that lie in a window, each with its text, the topmost first."""
     ends = {"normal <": rule.normal_below, "anomaly \N{GREATER-THAN OR EQUAL TO}": rule.anomaly_from}
     if rule.single:
         del ends["normal <"]
-    texts = {f"{name} {number(x, window.span)}": _share(window, x) for name, x in ends.items() if x in window}
-    found = [Line(f"{100.0 * share:.3f}", text, _anchor(share)) for text, share in texts.items()]
+    found, rooms = [], []
+    for name, x in ends.items():
+        if x in window:
+            share, text = window.share(x), f"{name} {number(x, window.span)}"
+            anchor = "start" if share < 0.3 else "end" if share > 0.7 else "middle"
+            found.append(Line(f"{100.0 * share:.3f}", text, anchor))
+            width = 7.2 * len(text) + 6.0
+            rooms.append((share * _NARROW >= width, (1.0 - share) * _NARROW >= width))
     if len(found) < 2:
         return tuple(found)
     # the line of the first runs down, so the second writes away from it where there is room
-    (low, high), (left, right) = texts.values(), found
-    if (1.0 - high) * _NARROW >= _width(right.text):
+    left, right = found
+    if rooms[1][1]:
         return left, replace(right, anchor="start")
-    return right, replace(left, anchor="end") if low * _NARROW >= _width(left.text) else left
-
-
-def _width(text: str) -> float:
-    return 7.2 * len(text) + 6.0
-
-
-def _anchor(share: float) -> str:
-    return "start" if share < 0.3 else "end" if share > 0.7 else "middle"
-
-
-def undecided(window: Window, rule: Rule) -> tuple[str, str] | None:
-    """Return where the scores that are abstained on begin in the picture, and how far they reach."""
-    if rule.single:
-        return None
-    low, high = (float(np.clip(x, window.low, window.high)) for x in (rule.normal_below, rule.anomaly_from))
-    return place(window, low), f"{100.0 * (high - low) / window.span:.3f}"
-
-
-def place(window: Window, x: float) -> str:
-    """Return where a score lies, in percent of the width."""
-    return f"{100.0 * _share(window, x):.3f}"
-
-
-def _share(window: Window, x: float) -> float:
-    return (x - window.low) / window.span
+    return right, replace(left, anchor="end") if rooms[0][0] else left
 
 
 def _ticks(window: Window, room: int = _CHARACTERS) -> Lines:
@@ -273,10 +215,9 @@ def _ticks(window: Window, room: int = _CHARACTERS) -> Lines:
     def lines(most: int) -> Lines:
         step = _round_step(window.span, most)
         values = [i * step for i in range(ceil(window.low / step), floor(window.high / step) + 1)]
-        values = [value for value in values if 0.07 < _share(window, value) < 0.93]
-        return tuple(
-            Line(place(window, x), text) for x, text in zip(values, written_alike(values), strict=True)
-        )
+        values = [value for value in values if 0.07 < window.share(value) < 0.93]
+        texts = zip(values, written_alike(values), strict=True)
+        return tuple(Line(f"{100.0 * window.share(x):.3f}", text) for x, text in texts)
 
     found = (lines(most) for most in range(7, 0, -1))
     return next((one for one in found if sum(len(tick.text) + 3 for tick in one) <= room), ())
@@ -290,23 +231,26 @@ def _round_step(span: float, most: int) -> float:
     )
 
 
-def _decades(low: float, high: float) -> tuple[float, float]:
-    return 10.0 ** floor(log10(low)), high
+def _decade(value: float) -> float:
+    return 10.0 ** floor(log10(value))
 
 
-def _on_log(values: Rates, scale: tuple[float, float]) -> Rates:
-    low, high = np.log10(scale)
-    heights: Rates = (np.log10(values) - low) / (high - low)
+def _on_log(values: Rates, low: float) -> Rates:
+    """Return shares as heights on a log scale that reaches from a low one to all."""
+    heights: Rates = (np.log10(values) - np.log10(low)) / -np.log10(low)
     return heights
 
 
-def _log_levels(scale: tuple[float, float]) -> Lines:
-    low, high = round(log10(scale[0])), round(log10(scale[1]))
-    step = max(1, ceil((high - low) / 4))
+def _log_levels(low: float) -> Lines:
+    decades = -round(log10(low))
     return tuple(
-        Line(f"{100.0 - 100.0 * (power - low) / (high - low):.1f}", percent(10.0**power))
-        for power in range(high, low, -step)
+        Line(f"{100.0 - 100.0 * (power + decades) / decades:.1f}", percent(10.0**power))
+        for power in range(0, -decades, -max(1, ceil(decades / 4)))
     )[::-1]
+
+
+def _outlines(heights: list[Rates]) -> Drawing:
+    return {name: _outline(one) for name, one in zip(("normal", "anomalous"), heights, strict=True)}
 
 
 def _outline(heights: Rates) -> str:
@@ -335,15 +279,6 @@ def _steps(heights: Rates) -> str:
             path.append(f"H{1000.0 * i / (heights.size - 1):.1f}V{up}")
         last = up
     return "".join([*path, "H1000"])
-
-
-def _beyond(window: Window, normal: Scores, anomalous: Scores) -> str:
-    """Return in words which scores are not drawn, and at which edge they would be."""
-    groups = [
-        f"{' and '.join(group.counted)} {group.place} ({group.edge})"
-        for group in window.beyond(normal, anomalous)
-    ]
-    return f"Not drawn: {'; '.join(groups)}." if groups else ""
 
 
 def panels(rates: dict[str, float]) -> tuple[Drawing, ...]:
@@ -375,26 +310,16 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Drawing
     levels = tuple(Line(f"{100.0 - 100.0 * share:.1f}", percent(share * top)) for share in (0.25, 0.5, 0.75))
     paths = {rate: path(rate) for rate in set(rates.values())}
     drawn = {name.lower(): paths[rates[name]] if name in rates else "" for name in ("FPR", "FNR")}
-    return drawn | {"name": _NAMES[kind], "ticks": ticks, "levels": levels}
+    return drawn | {"name": _NAMES[SHIFTS.index(kind)], "ticks": ticks, "levels": levels}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Explorer:
-    """The curve of the calibration scores, some choices among its thresholds, and how sure they are."""
-
-    curve: Curve
-    choices: tuple[dict[str, str], ...]
-    sure: tuple[str, ...]
-    ceilings: tuple[float, float]
-
-
-def explorer_of(certificate: Certificate, normal: Scores | None, anomalous: Scores | None) -> Explorer | None:
-    """Return the curve of the calibration scores; None without scores, or with too few for any choice.
+def curve_of(certificate: Certificate, normal: Scores | None, anomalous: Scores | None) -> Curve | None:
+    """Return the curve of the calibration scores, if they are at hand.
 
     A curve is about independent draws, as many as were planned: windows of a series, several rows of a
     patient, and labels that were looked at as they came, have none.
     """
-    asked, kind, drawn = certificate.guarantee, certificate.score_type, certificate.assumptions == OF_DRAWS
+    asked, drawn = certificate.guarantee, certificate.assumptions == OF_DRAWS
     if normal is None or anomalous is None or not (drawn and certificate.overlap.fixed_sizes):
         return None
     if not 0 < max(normal.size, anomalous.size) <= MOST_POINTS:
@@ -402,34 +327,12 @@ def explorer_of(certificate: Certificate, normal: Scores | None, anomalous: Scor
     deltas = max(asked.delta_fpr, LEAST_DELTA), max(asked.delta_fnr, LEAST_DELTA)
     with warnings.catch_warnings(), np.errstate(over="ignore"):
         warnings.simplefilter("ignore", UpsideDownWarning)  # the report has its own words for it
-        classes = (one.astype(kind, copy=False) for one in (normal, anomalous))
+        classes = (one.astype(certificate.score_type, copy=False) for one in (normal, anomalous))
         curve = CurveRequest(*deltas).certify_scores(*classes)
-    curve = replace(curve, provenance=certificate.provenance)
-    choices = tuple(_choices(curve))
-    if not choices:
-        return None
-    own = (
-        asked_delta if one.certified is None else one.certified.delta
-        for one, asked_delta in ((certificate.fpr, asked.delta_fpr), (certificate.fnr, asked.delta_fnr))
-    )
-    left = confidence(*deltas, *own)
-    return Explorer(
-        curve,
-        choices,
-        sure=(
-            f"These bounds hold at every threshold at once: those of the FPR with confidence"
-            f" {confidence(deltas[0])}, those of the FNR with {confidence(deltas[1])}, all with"
-            f" {floored(curve.confidence)}. So the threshold that you choose, even after looking, is"
-            " certified. For that they are a little higher than those of a threshold that a rule fixed"
-            " beforehand.",
-            "The promise at the top has deltas of its own. If you rely on both, on it and on a threshold"
-            f" chosen here, or choose between them, all of them add up, which leaves {left}.",
-        ),
-        ceilings=(asked.max_fpr or _USUAL, asked.max_fnr or _USUAL),
-    )
+    return replace(curve, provenance=certificate.provenance)
 
 
-def _choices(curve: Curve) -> Iterator[dict[str, str]]:
+def choices_of(curve: Curve) -> Iterator[dict[str, str]]:
     """Yield what some choices certify, each threshold once."""
     places, fpr, fnr = curve.steps()
     wanted: list[tuple[str, int | None]] = []
@@ -443,8 +346,9 @@ def _choices(curve: Curve) -> Iterator[dict[str, str]]:
             names.setdefault(place, []).append(name)
     texts = told_apart([float(places[place]) for place in names])
     for (place, reasons), text in zip(names.items(), texts, strict=True):
-        bounds = {"fpr": _bound_words(fpr[place]), "fnr": _bound_words(fnr[place])}
-        yield {"name": "; ".join(reasons), "threshold": text} | bounds
+        bounds = {"fpr": float(fpr[place]), "fnr": float(fnr[place])}
+        words = {name: ceiling(rate) if rate < 1.0 else "not bounded" for name, rate in bounds.items()}
+        yield {"name": "; ".join(reasons), "threshold": text} | words
 
 
 def _alike(fpr: Rates, fnr: Rates) -> int:
@@ -452,16 +356,13 @@ def _alike(fpr: Rates, fnr: Rates) -> int:
     return int(np.lexsort((fpr + fnr, np.maximum(fpr, fnr)))[0])
 
 
-def _bound_words(rate: float) -> str:
-    return ceiling(float(rate)) if rate < 1.0 else "not bounded"
-
-
-def script_data(explorer: Explorer, window: Window, start: float | None = None) -> str:
+def script_data(
+    curve: Curve, window: Window, ceilings: tuple[float, float], start: float | None = None
+) -> str:
     """Return what the script of a page needs, as JSON: all that `Curve.at` would give, step by step.
 
     It begins at a threshold, by default where both bounds are alike, and may stand in an element `script`.
     """
-    curve = explorer.curve
     places, fpr, fnr = curve.steps()
     rules = None
     if curve.score_type != "float64":
@@ -479,7 +380,7 @@ def script_data(explorer: Explorer, window: Window, start: float | None = None) 
         "texts": texts,
         "window": [window.low, window.high],
         "start": start,
-        "ceilings": explorer.ceilings,
+        "ceilings": ceilings,
     }
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
@@ -488,11 +389,8 @@ def _side(side: CurveSide) -> dict[str, Any]:
     """Return the steps of one class with the budget that each has in a certificate."""
     errors = side.budgets()
     scores = [side.scores[place] for place in np.searchsorted(side.ranks, errors)]
-    return {
-        "errors": errors,
-        "bounds": side.bounds,
-        "scores": [("inf" if score > 0 else "-inf") if isinf(score) else score for score in scores],
-    }
+    texts = [("inf" if score > 0 else "-inf") if isinf(score) else score for score in scores]
+    return {"errors": errors, "bounds": side.bounds, "scores": texts}
 
 
 def _texts(curve: Curve, places: Rates, fpr: Rates, fnr: Rates) -> tuple[str, dict[str, tuple[str, str]]]:
@@ -513,19 +411,16 @@ def _texts(curve: Curve, places: Rates, fpr: Rates, fnr: Rates) -> tuple[str, di
     mark = "@"  # it stands nowhere else, whatever the names of tables are
     while any(mark in text for text in found.values()):
         mark += "@"
-    return mark, {name: _marked(text, mark) for name, text in found.items()}
-
-
-def _marked(text: str, mark: str) -> tuple[str, str]:
-    content = json.loads(text)
-    for name, paths in _PLACES.items():
-        for path in paths:
-            *above, last = path
+    texts = {}
+    for kind, text in found.items():
+        content = json.loads(text)
+        for name, (*above, last) in _PLACES:
             node = content
             for step in above:
                 node = node[step] if isinstance(step, int) else node.get(step, {})
             if node.get(last) is not None:
                 node[last] = f"{mark}{name}"
-    del content["checksum"]
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return canonical, json.dumps(content | {"checksum": f"{mark}checksum"}, indent=2) + "\n"
+        del content["checksum"]
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        texts[kind] = canonical, json.dumps(content | {"checksum": f"{mark}checksum"}, indent=2) + "\n"
+    return mark, texts

@@ -240,14 +240,12 @@ def notebook(result: Any, lines: int | None = None) -> str:
 
 def drawn(picture: Figure, ending: str) -> str | bytes:
     """Return a figure that matplotlib draws, as SVG text or as the bytes of another format."""
-    from pac_wrap.report.figures import ceilings, scores, styling
+    from pac_wrap.report import figures
 
-    name = f"plot_{picture.kind}"
-    axes = getattr(ceilings if hasattr(ceilings, name) else scores, name)(*picture.data)
-    figure = axes.get_figure(root=True)
+    figure = getattr(figures, f"plot_{picture.kind}")(*picture.data).get_figure(root=True)
     figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
     if ending == ".svg":  # the same bytes for the same result
-        return styling.to_svg(figure, alt=picture.alt) + "\n"
+        return figures.to_svg(figure, picture.alt) + "\n"
     image = BytesIO()
     figure.savefig(image, format=ending[1:], dpi=144)
     return image.getvalue()

@@ -36,7 +36,7 @@ _CONDITION: Final = "points of one series do not depend on each other"
 # kinds whose ceilings the promise names, and how many times the labels of one that binds are thought of
 _LISTED, _MORE = 4, 4
 # what a rule that lacks a verdict does with every point
-_CONSEQUENCES: Final = {
+CONSEQUENCES: Final = {
     frozenset({Verdict.NORMAL}): "every point is called normal",
     frozenset({Verdict.ANOMALY}): "every point is called an anomaly",
     frozenset({Verdict.ABSTAIN}): "every point is left undecided",
@@ -538,7 +538,7 @@ def promise(certificate: Certificate) -> str:
         counts = " and ".join(
             f"{one.n:,} {one.label} (at least {one.needed:,} are needed)" for one in lacking
         )
-        consequence = _CONSEQUENCES[frozenset(ranges(certificate.rule))]
+        consequence = CONSEQUENCES[frozenset(ranges(certificate.rule))]
         clauses.append(f"{consequence}, because too few points are labelled: {counts}")
     said = [f"the rate of {MISTAKES[one.label]} is at most {ceiling(one.ceiling or 1.0)}" for one in kept]
     if len(kept) == 2:

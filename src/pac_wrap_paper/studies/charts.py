@@ -95,7 +95,7 @@ class LineChart:
 
 
 @dataclass(frozen=True, slots=True)
-class BoxChart:
+class ScoreChart:
     """Both classes' scores with the thresholds asked for and the single one that was reached."""
 
     name: str
@@ -144,4 +144,4 @@ class PanelChart:
     filled_label: str = ""
 
 
-Chart = IntervalChart | HeatMap | LineChart | BoxChart | PanelChart
+Chart = IntervalChart | HeatMap | LineChart | ScoreChart | PanelChart

@@ -10,7 +10,7 @@ from pac_wrap.method.metrics import Metrics
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split
 from pac_wrap_paper.detectors.devnet import DevNet
-from pac_wrap_paper.studies.charts import Bar, BoxChart, IntervalChart
+from pac_wrap_paper.studies.charts import Bar, IntervalChart, ScoreChart
 from pac_wrap_paper.studies.printed import COLUMNS, Q2, as_meant
 from pac_wrap_paper.studies.scored import LEVEL, PRINTED, PROVED, RAISED, Wrapped, rate_cells, wrap
 from pac_wrap_paper.studies.study import Progress, Row, Spread, Study, StudyTable, silent
@@ -58,7 +58,7 @@ def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress:
         ),
         findings=tuple(_findings(devnet, runs)),
         charts=(
-            BoxChart(
+            ScoreChart(
                 "celeba",
                 "DevNet on celeba: calibration scores and thresholds",
                 shown.certificate,

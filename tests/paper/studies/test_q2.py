@@ -17,7 +17,7 @@ from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.detectors import DevNet
 from pac_wrap_paper.studies import q2, reproduce
-from pac_wrap_paper.studies.charts import BoxChart
+from pac_wrap_paper.studies.charts import ScoreChart
 from pac_wrap_paper.studies.printed import COLUMNS, Q2
 from pac_wrap_paper.studies.q2 import training_rows
 from pac_wrap_paper.studies.scored import STRATEGIES, Wrapped, wrap
@@ -268,13 +268,13 @@ def test_the_table_of_errors_shows_both_and_the_rates_are_shown_interchanged(wat
                 assert row[name] == printed[name]
 
 
-def test_the_boxes_show_the_first_split_of_celeba(watched: Watched) -> None:
+def test_the_scores_are_those_of_the_first_split_of_celeba(watched: Watched) -> None:
     assert watched.study is not None
-    boxes = watched.study.charts[0]
-    assert isinstance(boxes, BoxChart)
+    scores = watched.study.charts[0]
+    assert isinstance(scores, ScoreChart)
     first = next(one.wrapped for one in watched.wrappings if one.wrapped.data == "celeba")
-    assert boxes.normal is first.normal
-    assert boxes.certificate == first.certificate
+    assert scores.normal is first.normal
+    assert scores.certificate == first.certificate
 
 
 def test_progress_never_falls_and_stays_a_share(watched: Watched) -> None:

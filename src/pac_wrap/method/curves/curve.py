@@ -429,7 +429,7 @@ class Curve(Traced, SavedAsJSON):
         Axes
             What was drawn on.
         """
-        from pac_wrap.report.figures.ceilings import plot_curve
+        from pac_wrap.report.figures import plot_curve
 
         return plot_curve(self, ax)
 

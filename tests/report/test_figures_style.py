@@ -1,8 +1,11 @@
-"""Colours that can be read on their page, and axes of the size that is asked for."""
+"""Colours that can be read on their page, sizes as asked for, and SVG that is small and loads nothing."""
 
+import re
 from io import BytesIO
 from typing import Any
+from xml.etree import ElementTree
 
+import matplotlib
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,14 +15,17 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from pac_wrap import calibrate
+from pac_wrap import calibrate, certify_curve
 from pac_wrap.report.figures import (
+    PlainTicks,
     new_axes,
     plot_affordable,
+    plot_curve,
     plot_scores,
     style,
+    to_svg,
+    wrap,
 )
-from pac_wrap.report.figures.styling import PlainTicks, decade_below, short_tick, wrap
 from support.drawn import scores_figure
 
 
@@ -93,5 +99,56 @@ def test_ticks_are_told_apart_and_exact_enough() -> None:
 def test_sizes_lines_and_ticks_are_these() -> None:
     assert new_axes(3.2).get_figure().get_size_inches().tolist() == [3.2, 2.72]  # type: ignore[union-attr]
     assert wrap("classes of n = 1,000", 60.0, 9.0) == ["classes of", "n = 1,000"]
-    assert (decade_below(10.0), decade_below(3.0)) == (1.0, 1.0)
-    assert (short_tick(0.1), short_tick(100.0)) == ("0.1", "100")
+    ax = plot_curve(certify_curve(range(1000), range(2000, 3000)))
+    low, high = ax.get_xlim()
+    assert (low, high) == (0.1, 100.0)
+    assert ax.xaxis.get_major_formatter().format_ticks([0.1, 100.0]) == ["0.1", "100"]
+
+
+def svg_of(alt: str = "scores", dark: bool = False) -> str:
+    return to_svg(scores_figure(dark), alt)
+
+
+class TestSvg:
+    def test_same_figure_gives_the_same_bytes(self) -> None:
+        assert svg_of() == svg_of()
+        assert svg_of() != svg_of(dark=True)
+
+    def test_is_one_element_with_text_as_text_and_nothing_loaded(self) -> None:
+        svg = svg_of('<scores> & "labels"')
+        root = ElementTree.fromstring(svg)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert root.get("aria-label") == '<scores> & "labels"'
+        written = {text.text for text in root.iter("{http://www.w3.org/2000/svg}text")}
+        assert "anomalous, n = 200" in written
+        assert not re.search(r"<(style|script|image|metadata|!DOCTYPE|\?xml)", svg)
+        assert set(re.findall(r"\w+://[\w.]+", svg)) == {"http://www.w3.org"}
+        assert re.findall(r"\b20\d\d-\d\d", svg) == []
+
+    def test_ids_are_unique_within_and_between_figures_and_every_reference_is_met(self) -> None:
+        svgs = [svg_of(), svg_of(dark=True)]
+        ids = [name for svg in svgs for name in re.findall(r'\sid="([^"]+)"', svg)]
+        assert len(ids) == len(set(ids)) > 30
+        for svg in svgs:
+            own = set(re.findall(r'\sid="([^"]+)"', svg))
+            used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+            assert used
+            assert used <= own
+
+    def test_hatches_are_not_washed_out_by_a_translucent_face(self) -> None:
+        svg = svg_of()
+        hatched = re.findall(r'style="fill: url\(#[^"]*"', svg)
+        assert hatched
+        assert not any("fill-opacity" in one for one in hatched)
+
+    def test_settings_of_the_caller_change_nothing(self) -> None:
+        plain = svg_of()
+        with matplotlib.rc_context({"svg.fonttype": "path", "savefig.bbox": "tight"}):
+            assert svg_of() == plain
+
+    def test_is_small(self) -> None:
+        random = np.random.default_rng(0)
+        normal, anomalous = random.standard_cauchy(100_000), random.standard_cauchy(100_000) + 9
+        certificate = calibrate(normal, anomalous)
+        ax = plot_scores(certificate, normal, anomalous)
+        assert len(to_svg(ax.figure.get_figure(root=True), "scores")) < 80_000
