@@ -92,7 +92,6 @@ docs: $(VENV)/.docs
 
 # the pictures and outputs in the documents, all drawn from real runs; needs PAC_WRAP_DATA and chromium
 picture: $(VENV)/.dev
-	$(BIN)/pac-wrap demo --report docs/images/demo.svg
 	$(BIN)/python docs/guide/pictures.py
 
 # the planner's page: its tables, and what its script looks up

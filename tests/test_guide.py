@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "guide"))
 from run import PAGES, RECORD, has_data, recorded, run_page, versions
@@ -61,3 +62,16 @@ def test_a_count_that_is_stale_is_found_under_the_versions_of_the_page_and_maske
 
 def test_every_page_says_what_printed_it() -> None:
     assert [page.name for page in PAGES if recorded(page.read_text(encoding="utf-8")) is None] == []
+
+
+def test_blocks_are_drawn_and_rows_of_them_meet() -> None:
+    from pictures import screen_svg
+
+    svg = screen_svg(Text(" ▄█\n▁██\nfull █"), "bars")
+    drawn = re.findall(r'<path class="[^"]*" shape-rendering="crispEdges" d="([^"]*)"/>', svg)
+    # cells of 12.2 by 24.4: half a cell and a whole one stand on what begins where the row below does
+    assert drawn == [
+        "M0.0 24.40 V24.40 h12.2 V12.20 h12.2 V0.00 h12.2 V24.40 Z",
+        "M0.0 48.80 V45.75 h12.2 V24.40 h12.2 V24.40 h12.2 V48.80 Z",
+    ]
+    assert re.findall("[▁-█]", svg) == ["█"], "letters and blocks together stay text"

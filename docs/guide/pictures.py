@@ -1,4 +1,4 @@
-"""Draw the pictures of the guide: session, curve, groups, report and explorer, from the guide's own commands.
+"""Draw the pictures of the documents: demo, session, curve, groups, report and explorer, from real runs.
 
 Usage: python docs/guide/pictures.py (with PAC_WRAP_DATA set; the report needs chromium)
 """
@@ -7,14 +7,17 @@ import json
 import re
 import shutil
 import subprocess
+from html import unescape
+from io import StringIO
 from pathlib import Path
 
 from PIL import Image
-from rich.console import Group
+from rich.console import Console, Group, RenderableType
+from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
 from pac_wrap.base.files import scratch_folder, write_whole
-from pac_wrap.report.render import screen_svg
+from pac_wrap.cli.demo import run_demo, show_demo
 from run import BLOCK, HERE, run_page
 
 IMAGES = HERE.parent / "images"
@@ -25,6 +28,12 @@ main > :not([aria-labelledby=thresholds]) { display: none }
 #thresholds, #thresholds ~ :not(figure, form), fieldset { display: none }
 main { padding: 1rem 1.5rem } section { border: 0; padding: 0 } form { margin: 0 }
 </style>"""
+BLOCKS = " ▁▂▃▄▅▆▇█"
+# a cell of rich's drawings, and how far it reaches below the line that its letters stand on
+CELL, DESCENT = (12.2, 24.4), 4.4
+TEXT = re.compile(
+    r'<text (?P<style>class="[^"]*") x="(?P<left>[^"]*)" y="(?P<base>[^"]*)"[^>]*>(?P<row>[^<]*)</text>'
+)
 # where the threshold is dragged to and fro, and how long it rests at an end and in between
 DRAGGED, STEPS, REST, STEP = (-9.0, 4.0), 11, 1200, 350
 
@@ -37,6 +46,28 @@ def session(text: str) -> Group:
     return Group(
         *(Text(line, style="bold" if line.startswith("$") else "", overflow="fold") for line in lines)
     )
+
+
+def screen_svg(shown: RenderableType, title: str, width: int = 84) -> str:
+    """Return what the terminal shows as an SVG drawing that loads nothing from the network."""
+    console = Console(
+        record=True, width=width, file=StringIO(), force_terminal=True, color_system="truecolor"
+    )
+    console.print(shown, Text())  # the last line would lose its descenders
+    svg = console.export_svg(title=title, theme=DIMMED_MONOKAI)
+    return TEXT.sub(bars, re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL))
+
+
+def bars(text: re.Match[str]) -> str:
+    """Return a row of blocks as a drawing: in most fonts the letters leave gaps between the rows."""
+    row = unescape(text["row"]).replace("\xa0", " ")
+    if not row.strip() or set(row) - set(BLOCKS):
+        return text[0]
+    left, bottom = float(text["left"]), float(text["base"]) + DESCENT
+    heights = [BLOCKS.index(block) * CELL[1] / (len(BLOCKS) - 1) for block in row]
+    tops = " ".join(f"V{bottom - height:.2f} h{CELL[0]}" for height in heights)
+    outline = f"M{left} {bottom:.2f} {tops} V{bottom:.2f} Z"
+    return f'<path {text["style"]} shape-rendering="crispEdges" d="{outline}"/>'
 
 
 def photograph(page: Path, target: Path, size: tuple[int, int] = (900, 1505), scale: float = 1.0) -> None:
@@ -87,6 +118,7 @@ def film(report: Path, moving: Path, still: Path) -> None:
 
 
 if __name__ == "__main__":
+    write_whole(IMAGES / "demo.svg", screen_svg(show_demo(run_demo()), "pac-wrap demo"))
     with scratch_folder() as folder:
         text = run_page(HERE / "tables.md", folder)
         write_whole(IMAGES / "session.svg", screen_svg(session(text), "pac-wrap", width=112))

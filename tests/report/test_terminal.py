@@ -1,12 +1,9 @@
-import re
-
 import numpy as np
 import pytest
-from rich.text import Text
 
 from pac_wrap import Guarantee, calibrate, evaluate
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.report.render import screen_svg, terminal
+from pac_wrap.report.render import terminal
 from pac_wrap.report.results import account_of_comparison, account_of_evaluation
 from support.shell import text_of
 
@@ -48,14 +45,3 @@ def test_the_confidence_of_a_comparison_counts_the_bounds_of_both_rates() -> Non
     *_, stars = text_of(terminal(account_of_comparison(contenders, asked))).splitlines()
     # a ceiling that is just kept needs no more labels
     assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9025"
-
-
-def test_blocks_are_drawn_and_rows_of_them_meet() -> None:
-    svg = screen_svg(Text(" ▄█\n▁██\nfull █"), "bars")
-    drawn = re.findall(r'<path class="[^"]*" shape-rendering="crispEdges" d="([^"]*)"/>', svg)
-    # cells of 12.2 by 24.4: half a cell and a whole one stand on what begins where the row below does
-    assert drawn == [
-        "M0.0 24.40 V24.40 h12.2 V12.20 h12.2 V0.00 h12.2 V24.40 Z",
-        "M0.0 48.80 V45.75 h12.2 V24.40 h12.2 V24.40 h12.2 V48.80 Z",
-    ]
-    assert re.findall("[▁-█]", svg) == ["█"], "letters and blocks together stay text"

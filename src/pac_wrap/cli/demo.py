@@ -21,10 +21,11 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.report.account import Account, Section, Table
 from pac_wrap.report.numbers import ceiling, confidence, floored
-from pac_wrap.report.render import BLOCKS, terminal
+from pac_wrap.report.render import terminal
 
 _BINS: Final = 64
-_FULL: Final = len(BLOCKS) - 1
+_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_FULL: Final = len(_BLOCKS) - 1
 # Okabe and Ito's blue and vermilion stay apart for every kind of colour vision
 _BLUE, _RED = "#0072B2", "#D55E00"
 
@@ -133,7 +134,9 @@ def _histogram(normal: Scores, anomalous: Scores, rule: Rule) -> RenderableType:
         heights = np.ceil(counts / counts.max() * 2 * _FULL).astype(int)
         for label, floor in (("", _FULL), (name, 0)):
             cells = np.clip(heights - floor, 0, _FULL)
-            lines.append(f"{label:>10} ").append("".join(BLOCKS[cell] for cell in cells) + "\n", style=colour)
+            lines.append(f"{label:>10} ").append(
+                "".join(_BLOCKS[cell] for cell in cells) + "\n", style=colour
+            )
     low, high = rule.normal_below, rule.anomaly_from
     middles = (edges[:-1] + edges[1:]) / 2
     marks = np.where(middles < low, "0", np.where(middles < high, "?", "1"))

@@ -121,7 +121,7 @@ def demo(
         float, Option(min=0.0, help="Distance between the two classes in standard deviations.")
     ] = 5.0,
     report: Annotated[
-        Path | None, Option(help="Also write a report: .html, .md or .json; .svg is a picture of the screen.")
+        Path | None, Option(help="Also write a report: .html, .md or .json, or a picture: .svg or .png.")
     ] = None,
 ) -> None:
     """Wrap an isolation forest on synthetic data and check the promise on fresh points.
@@ -130,21 +130,16 @@ def demo(
     """
     from rich.console import Console
 
-    from pac_wrap.base.files import write_whole
     from pac_wrap.cli.demo import run_demo, show_demo
-    from pac_wrap.report.render import check_ending, screen_svg, write
+    from pac_wrap.report.render import check_ending, write
 
     keep_apart([], report)
-    picture = report is not None and report.suffix.lower() == ".svg"
-    if report is not None and not picture:
+    if report is not None:
         check_ending(report)
     with Console(stderr=True).status("starting") as status:
         result = run_demo(seed, margin, progress=status.update)
-    shown = show_demo(result)
-    if report is not None and picture:
-        write_whole(report, screen_svg(shown, "pac-wrap demo"))
-    elif report is not None:
+    if report is not None:
         calibrated = result.calibration_normal, result.calibration_anomalous
         measured: Any = {"metrics": result.abstaining_metrics, "detector": "isolation forest"}
         write(result.abstaining, report, *calibrated, **measured)
-    Console().print(shown)
+    Console().print(show_demo(result))

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import sha256
-from html import unescape
 from importlib.resources import files
-from io import BytesIO, StringIO
+from io import BytesIO
 from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -39,13 +38,6 @@ _PICTURES: Final = (".svg", ".png", ".pdf")
 _POLICY: Final = "default-src 'none'; style-src {}; {}base-uri 'none'; form-action 'none'"
 # where a line may not break: within "5 %", "3 of 20", "from 0.5 on"
 _TIED: Final = re.compile(r"(?<=\d) (?=%|of \d|on\b)|(?<=\d of) (?=\d)|(?<=from|elow) (?=[\d\N{MINUS SIGN}])")
-BLOCKS: Final = " ▁▂▃▄▅▆▇█"
-_FULL: Final = len(BLOCKS) - 1
-# a cell of rich's drawings, and how far it reaches below the line that its letters stand on
-_CELL, _DESCENT = (12.2, 24.4), 4.4
-_TEXT: Final = re.compile(
-    r'<text (?P<style>class="[^"]*") x="(?P<left>[^"]*)" y="(?P<base>[^"]*)"[^>]*>(?P<row>[^<]*)</text>'
-)
 
 
 def write(result: Any, path: str | os.PathLike[str], *about: Any, **more: Any) -> None:
@@ -128,32 +120,6 @@ def _terminal_table(table: Table) -> "RenderableType":
     for row in table.rows:
         drawn.add_row(*map(Text, row))
     return drawn
-
-
-def screen_svg(shown: "RenderableType", title: str, width: int = 84) -> str:
-    """Return what the terminal shows as an SVG drawing that loads nothing from the network."""
-    from rich.console import Console
-    from rich.terminal_theme import DIMMED_MONOKAI
-    from rich.text import Text
-
-    console = Console(
-        record=True, width=width, file=StringIO(), force_terminal=True, color_system="truecolor"
-    )
-    console.print(shown, Text())  # the last line would lose its descenders
-    svg = console.export_svg(title=title, theme=DIMMED_MONOKAI)
-    return _TEXT.sub(_bars, re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL))
-
-
-def _bars(text: re.Match[str]) -> str:
-    """Return a row of blocks as a drawing: in most fonts the letters leave gaps between the rows."""
-    row = unescape(text["row"]).replace("\xa0", " ")
-    if not row.strip() or set(row) - set(BLOCKS):
-        return text[0]
-    left, bottom = float(text["left"]), float(text["base"]) + _DESCENT
-    heights = [BLOCKS.index(block) * _CELL[1] / _FULL for block in row]
-    tops = " ".join(f"V{bottom - height:.2f} h{_CELL[0]}" for height in heights)
-    outline = f"M{left} {bottom:.2f} {tops} V{bottom:.2f} Z"
-    return f'<path {text["style"]} shape-rendering="crispEdges" d="{outline}"/>'
 
 
 def as_json(account: Account) -> str:
