@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
+from math import isnan
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from pac_wrap.base.floats import confidence_left, kept_together, rounded_down, r
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.measure import Gap, GroupMeasured
+from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, groups_beside, shown
 from pac_wrap.method.promise import are_independent
 from pac_wrap.method.provenance import Provenance
@@ -41,17 +42,18 @@ from pac_wrap.report.certificate import (
     embedded,
     software,
 )
-from pac_wrap.report.numbers import ceiling, confidence, exact, floored, percent, told_apart
+from pac_wrap.report.numbers import ceiling, exact, floored, percent, told_apart
 from pac_wrap.report.pictures import Drawing, Window, multiple
 from pac_wrap.report.results import assumed, rates_record
 from pac_wrap.report.sentences import LONGEST_NAME, MISTAKES, noted_facts, rule_words, subtitle, title
-from pac_wrap.tails.bounds import Rate, min_samples
+from pac_wrap.tails.bounds import min_samples
 
 # the normal and the anomalous scores of some groups
 Drawn = Mapping[Group, tuple[Scores, Scores]]
 # groups in the table of a page, and in the short account
 LISTED: Final = 200
 FEW_LISTED: Final = 20
+_MEASURED: Final = ("group", "points", "FPR (max)", "FNR (max)", "abstained", "verdict")
 _LONGEST: Final = 40
 _MIXTURE: Final = "about their mixture, as they stand in the table"
 
@@ -340,25 +342,21 @@ def _summary(certificate: GroupCertificate) -> Table:
 def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Account:
     """Return the measured rates of each group next to its ceilings, the worst first."""
     rows, more = _measured_rows(certificate, measured, FEW_LISTED)
-    notes = [f"and {more:,} more groups"] * (more > 0)
     groups = [{"group": one} | rates_record(measured.of_place(i)) for i, one in enumerate(measured.groups)]
     over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
     table = Table(_MEASURED, rows, "measured, the worst group first", (0, 5), key="groups", data=groups)
     status = Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
-    shown_too = Section(items=(table, *notes, *_measured_notes(certificate, measured)))
+    notes = *([f"and {more:,} more groups"] * (more > 0)), *_measured_notes(certificate, measured)
     hidden = only(rates=rates_record(measured.together), unseen=measured.unseen, exceeded=over)
-    return Account(status=status, sections=(shown_too, *hidden, *assumed(certificate.asked)))
-
-
-_MEASURED: Final = ("group", "points", "FPR (max)", "FNR (max)", "abstained", "verdict")
+    sections = Section(items=(table, *notes)), *hidden, *assumed(certificate.asked)
+    return Account(status=status, sections=sections)
 
 
 def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Section:
     """Return the table of the rates that were measured on points that did not calibrate."""
     rows, more = _measured_rows(certificate, measured, LISTED)
-    notes = [f"{more:,} more groups are not listed"] * (more > 0)
-    points = f"{int(measured.counts.sum()):,} points"
-    caption = f"{'; '.join([points, *notes, *_measured_notes(certificate, measured)])}."
+    notes = [f"{int(measured.counts.sum()):,} points", *[f"{more:,} more groups are not listed"] * (more > 0)]
+    caption = f"{'; '.join([*notes, *_measured_notes(certificate, measured)])}."
     table = Table(tuple(head[0].upper() + head[1:] for head in _MEASURED), rows, caption)
     value = {"caption": caption, "rows": table.value}
     return Section(
@@ -366,38 +364,37 @@ def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Section
     )
 
 
-def _measured_notes(certificate: GroupCertificate, measured: GroupMeasured) -> tuple[str, ...]:
-    noise = (NEW_LABELS,) * (certificate.asked.label_noise is not None)
-    unseen = (f"{measured.unseen:,} rows are in groups never seen, and undecided",) * (measured.unseen > 0)
-    return (*unseen, "exceeded: significantly, by one exact test of all groups at 5 %", *noise)
+def _measured_notes(certificate: GroupCertificate, measured: GroupMeasured) -> Iterator[str]:
+    if measured.unseen:
+        yield f"{measured.unseen:,} rows are in groups never seen, and undecided"
+    yield "exceeded: significantly, by one exact test of all groups at 5 %"
+    if certificate.asked.label_noise is not None:
+        yield NEW_LABELS
 
 
 def _measured_rows(
     certificate: GroupCertificate, measured: GroupMeasured, most: int
 ) -> tuple[tuple[tuple[str, ...], ...], int]:
     """Return the measured rates of the worst groups, and how many groups there are besides."""
-    over: dict[str, list[str]] = {}
+    over: dict[Group, list[str]] = {}
     for group, rate in measured.exceeded:
-        over.setdefault(shown(group), []).append(rate)
-    rows = []
+        over.setdefault(group, []).append(rate)
+    mine, rows = certificate.columns.kept & ~certificate.pooled, []
+    limits = np.where(mine, certificate.columns.ceilings, np.nan)
     for group, metrics in islice(measured.worst_first(), most):
-        place, name = certificate.lookup.place(group), shown(group)
-        mine = ~certificate.pooled[place] & certificate.columns.kept[:, place]
-        limits = certificate.columns.ceilings[:, place]
-        ceilings = [float(limit) if kept else None for limit, kept in zip(limits, mine, strict=True)]
-        pairs = list(zip((metrics.fpr, metrics.fnr), ceilings, strict=True))
-        above = any(limit is not None and rate.value > limit for rate, limit in pairs)
-        verdict = "no promise" if not mine.any() else "above, not significantly" if above else "kept"
-        if name in over:
-            verdict = f"{' and '.join(over[name])} exceeded"
-        cells = (_rate(*pair) for pair in pairs)
-        rows.append((line(name), f"{metrics.err.n:,}", *cells, f"{metrics.ambiguity.value:.4f}", verdict))
+        place, cells, above = certificate.lookup.place(group), [], False
+        for found, limit in zip((metrics.fpr, metrics.fnr), limits[:, place].tolist(), strict=True):
+            value = f"{found.value:.4f}" if found.n else "no points"
+            cells.append(f"{value} ({'none' if isnan(limit) else rounded_up(limit)})")
+            above |= found.value > limit
+        verdict = "kept" if mine[:, place].any() else "no promise"
+        if above:
+            verdict = "above, not significantly"
+        if group in over:
+            verdict = f"{' and '.join(over[group])} exceeded"
+        name, open_ = line(shown(group)), f"{metrics.ambiguity.value:.4f}"
+        rows.append((name, f"{metrics.err.n:,}", *cells, open_, verdict))
     return tuple(rows), len(measured.groups) - len(rows)
-
-
-def _rate(rate: Rate, limit: float | None) -> str:
-    top = "none" if limit is None else rounded_up(limit)
-    return f"{rate.value:.4f} ({top})" if rate.n else f"no points ({top})"
 
 
 def _lead(certificate: GroupCertificate) -> Iterator[str]:
@@ -410,18 +407,7 @@ def _lead(certificate: GroupCertificate) -> Iterator[str]:
             f" {rule_words(pool.rule)}. A promise {_MIXTURE}, and about none of them by itself."
         )
     gaps = certificate.gaps()
-    yield from (gap_words(gap) for gap in (gaps.fpr, gaps.fnr) if gap is not None and gap.bound is not None)
-
-
-def gap_words(gap: Gap) -> str:
-    """Return how far groups are apart at most, in a sentence."""
-    first, second = (line(shown(group)) for group in gap.farthest)
-    left = f" Not compared, for lack of labels of their own: {gap.left_out:,}." if gap.left_out else ""
-    return (
-        f"{gap.rate}: certified fair within {rounded_up(gap.bound or 1.0, 100, 3)} percentage points"
-        f" (confidence {confidence(gap.delta)}, on top of the promises). No two of {len(gap.groups):,}"
-        f" groups, each under its own rule, are farther apart; {first} and {second} may be that far.{left}"
-    )
+    yield from (str(gap) for gap in (gaps.fpr, gaps.fnr) if gap is not None and gap.bound is not None)
 
 
 def _listed(certificate: GroupCertificate, row: Row) -> tuple[str, ...]:

@@ -86,9 +86,7 @@ def evaluate_groups_table(scores: TableGroups, certificate: GroupCertificate) ->
         own = np.repeat(places[numbers], np.diff(block.starts))
         verdicts = decided(certificate.rules, block.scores, own)
         counts += tallied(verdicts, block.marks, own, len(certificate.groups))
-    return measured(
-        certificate.columns, certificate.groups, certificate.pooled, counts, certificate.asked.label_noise
-    )
+    return measured(certificate, counts)
 
 
 def count_table(

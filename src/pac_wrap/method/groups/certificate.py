@@ -305,7 +305,7 @@ class GroupCertificate(Head, SavedAsJSON):
         verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
         check_same_length("scores", verdicts.size, "labels", marks.size)
         counts = tallied(verdicts, marks, self.lookup.places(groups), len(self.groups))
-        return measured(self.columns, self.groups, self.pooled, counts, self.asked.label_noise)
+        return measured(self, counts)
 
     def verify(
         self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
@@ -338,7 +338,7 @@ class GroupCertificate(Head, SavedAsJSON):
             deltas of the promises.
         """
         refuse_room(self.asked, "a gap between groups", "calibrate without it to compare them")
-        return gaps_of(self.columns, self.groups, self.request, self.pooled, delta)
+        return gaps_of(self, delta)
 
     def report(
         self,

@@ -14,10 +14,13 @@ from pac_wrap.base.floats import confidence_left, rounded_down, rounded_up, shar
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.values import Codes, Group, Lookup, shown
 from pac_wrap.method.metrics import Metrics, all_exceeded, metrics_of
-from pac_wrap.method.robust.shift_and_noise import LabelNoise
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import NO_COUNT, Abstain, count_of, each
-from pac_wrap.tails.bounds import beta_quantile
+from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.tails.bounds import beta_quantile, min_samples
+
+if TYPE_CHECKING:
+    from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.groups.columns import Counts, Numbers
 
 # groups that are written out before the rest is only counted
 _LISTED: Final = 20
@@ -85,31 +88,20 @@ def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes,
     return np.bincount(codes, minlength=6 * (groups + 1)).reshape(-1, 2, 3)
 
 
-def measured(
-    columns: "Columns",
-    groups: Sequence[Group],
-    pooled: NDArray[np.bool_],
-    counts: "Counts",
-    noise: tuple[LabelNoise | None, ...] | None,
-) -> GroupMeasured:
+def measured(certificate: "GroupCertificate", counts: "Counts") -> GroupMeasured:
     """Return what counted verdicts say of the promises that groups have by themselves, not of the pool's."""
-    sizes = counts[:-1].sum(axis=2)
-    ceilings = np.where(columns.kept & ~pooled, columns.ceilings, nan)
-    for label, wrong in enumerate(noise or ()):
+    columns, groups = certificate.columns, certificate.groups
+    ceilings = np.where(columns.kept & ~certificate.pooled, columns.ceilings, nan)
+    for label, wrong in enumerate(certificate.asked.label_noise or ()):
         if wrong is not None:
             different, places = np.unique(ceilings[label], return_inverse=True)
             counted = [one if isnan(one) else wrong.counted(one) for one in different.tolist()]
             ceilings[label] = np.array(counted)[places]
     errors = np.concatenate([counts[:-1, 0, 1], counts[:-1, 1, 0]])
-    over = all_exceeded(errors, sizes.T.ravel(), ceilings.ravel())
+    over = all_exceeded(errors, counts[:-1].sum(axis=2).T.ravel(), ceilings.ravel())
     sides = (divmod(place, len(groups)) for place in over)
     return GroupMeasured(groups, counts, tuple((groups[at], ("FPR", "FNR")[label]) for label, at in sides))
 
-
-if TYPE_CHECKING:
-    from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.groups.columns import Columns, Counts, Numbers
-    from pac_wrap.method.promise import Promise
 
 # quantiles are good to about 1e-10; bounds are moved outwards by more
 _OUTWARDS = 1e-9
@@ -147,14 +139,15 @@ class Gap:
     left_out: int
 
     def __str__(self) -> str:
-        left = f"; {self.left_out:,} left out" if self.left_out else ""
+        left = f" Not compared, for lack of labels of their own: {self.left_out:,}." if self.left_out else ""
         if self.bound is None:
-            return f"{self.rate}: there are no two groups with enough labels to compare{left}"
-        confidence = rounded_down(confidence_left(self.delta))
+            return f"{self.rate}: there are no two groups with enough labels to compare.{left}"
         first, second = map(shown, self.farthest)
+        confidence = rounded_down(confidence_left(self.delta), 100, 4)
         return (
-            f"{self.rate}: certified fair within {rounded_up(self.bound)} for {len(self.groups):,} groups"
-            f" (confidence {confidence}); {first} and {second} may be that far apart{left}"
+            f"{self.rate}: certified fair within {rounded_up(self.bound, 100, 3)} percentage points"
+            f" (confidence {confidence} %, on top of the promises). No two of {len(self.groups):,} groups,"
+            f" each under its own rule, are farther apart; {first} and {second} may be that far.{left}"
         )
 
 
@@ -175,60 +168,40 @@ class Gaps:
         return "\n".join(str(gap) for gap in (self.fpr, self.fnr) if gap is not None)
 
 
-def gaps_of(
-    columns: "Columns", groups: Sequence[Group], request: "Request", pooled: NDArray[np.bool_], delta: float
-) -> Gaps:
-    """Return the gaps; `request` is that of each group, and `pooled` groups follow another rule than theirs.
+def gaps_of(certificate: "GroupCertificate", delta: float) -> Gaps:
+    """Return how far groups can be apart; those that follow a pool, another rule than theirs, are left out.
 
     Which groups are compared depends on the numbers of labels alone, never on a score: eq. (115).
     """
     delta = check_rate("delta", delta)
-    promises = request.guarantee.fpr, request.guarantee.fnr
-    budgets = [budgets_of(promise, columns.n[label]) for label, promise in enumerate(promises)]
-    enough = np.stack(
-        [(one != NO_COUNT) | (promise is None) for one, promise in zip(budgets, promises, strict=True)]
-    )
+    columns, overlap, asked = certificate.columns, certificate.request.overlap, certificate.request.guarantee
+    promises = asked.fpr, asked.fnr
+    least = [0 if one is None else min_samples(one.at_calibration, one.delta) for one in promises]
+    enough = columns.n >= np.array(least)[:, None]
     # a single threshold takes labels of both classes; one of two, or one that decides alone, those of its own
-    if not isinstance(request.overlap, Abstain):
+    if not isinstance(overlap, Abstain):
         enough = np.broadcast_to(enough.all(axis=0), enough.shape)
-    sides: list[Gap | None] = []
+    sides: list[Gap | None] = [None, None]
     for label, rate in enumerate(("FPR", "FNR")):
         if promises[label] is None:
-            sides.append(None)
             continue
-        compared = np.flatnonzero(enough[label] & ~pooled)
+        compared = np.flatnonzero(enough[label] & ~certificate.pooled)
         n, errors = columns.n[label, compared], columns.errors[label, compared]
         share = shared_together(delta, compared.size)
-        if isinstance(request.overlap, Abstain | Hold) and rate in request.overlap.keeps:
-            low, high = bounds(n, errors, budgets[label][compared], share)
-        elif isinstance(request.overlap, Hold) and request.overlap.always:
+        if isinstance(overlap, Abstain | Hold) and rate in overlap.keeps:
+            low, high = bounds(n, errors, columns.budget[label, compared], share)
+        elif isinstance(overlap, Hold) and overlap.always:
             low, high = counted_bounds(n, errors, share / 2.0)
         else:
             low, high = counted_bounds(n, errors, share / (2.0 * np.maximum(1, n)))
         order = np.argsort(-high, kind="stable")
-        low, high, names = low[order], high[order], [groups[place] for place in compared[order].tolist()]
+        low, high = low[order], high[order]
+        names = [certificate.groups[place] for place in compared[order].tolist()]
         bound, farthest = _widest(low, high)
-        sides.append(
-            Gap(
-                rate,
-                bound,
-                delta,
-                tuple(names[place] for place in farthest),
-                tuple(names),
-                tuple(low.tolist()),
-                tuple(high.tolist()),
-                int(columns.size - compared.size),
-            )
-        )
+        apart, ends = tuple(names[place] for place in farthest), (tuple(low.tolist()), tuple(high.tolist()))
+        left_out = columns.size - compared.size
+        sides[label] = Gap(rate, bound, delta, apart, tuple(names), *ends, left_out)
     return Gaps(*sides)
-
-
-def budgets_of(promise: "Promise | None", sizes: "Counts") -> "Counts":
-    """Return the error budget of each size, -1 where it is too small or nothing is promised."""
-    if promise is None:
-        return np.full(sizes.size, NO_COUNT)
-    found: Counts = each(lambda n: (count_of(promise.budget(n).errors),), sizes)[0]
-    return found
 
 
 def bounds(n: "Counts", errors: "Counts", budget: "Counts", delta: float) -> "tuple[Numbers, Numbers]":
