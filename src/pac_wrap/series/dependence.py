@@ -12,14 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    Scores,
-    as_array,
-    as_scores,
-    check_choice,
-    check_count,
-    check_same_length,
-)
+from pac_wrap.base.arguments import Scores, as_array, as_scores, check_choice, check_count, check_same_length
 from pac_wrap.errors import InputError
 
 Indices = NDArray[np.intp]
