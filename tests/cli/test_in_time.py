@@ -39,9 +39,9 @@ def test_the_certificate_is_that_of_the_series_in_order(tmp_path: Path) -> None:
     saved, report = tmp_path / "c.json", tmp_path / "r.json"
     done = invoke("calibrate", table, *COLUMNS, "--series", "m", *TENTH, "-o", saved, "--report", report)
     names = [f"m{m:02d}" for m in range(SERIES)]
-    several = several_series(names, [STEPS] * SERIES, scores.ravel(), LABELS.ravel())
+    points = several_series(names, [STEPS] * SERIES, scores.ravel(), LABELS.ravel())
     with pytest.warns(DependenceWarning, match="normal steps are worth about"):
-        expected = calibrate_points(several.points, Guarantee(0.1, 0.1, 0.1, 0.1))
+        expected = calibrate_points(points, Guarantee(0.1, 0.1, 0.1, 0.1))
     certificate = Certificate.load(saved)
     assert certificate == expected
     assert certificate.provenance is not None

@@ -38,18 +38,21 @@ def test_points_are_those_of_each_series_by_itself(sizes: list[tuple[int, int]],
         return
     found = several_series(names, counts, values, np.zeros(values.size), every=every)
     expected = joined(parts)
-    np.testing.assert_array_equal(found.points.scores, expected.scores)
-    np.testing.assert_array_equal(found.points.positions, expected.positions)
-    assert found.points.longest == expected.longest
-    assert [int(found.names[one]) for one in found.series] == (found.points.scores // 100).tolist()
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    np.testing.assert_array_equal(found.positions, expected.positions)
+    assert found.longest == expected.longest
+    assert [int(found.names[one]) for one in found.series] == (found.scores // 100).tolist()
     assert found.warm_up == skipped
+    twice = joined([found, found])
+    assert (twice.names, twice.warm_up) == (found.names * 2, 2 * skipped)
+    np.testing.assert_array_equal(twice.series, [*found.series, *found.series + len(found.names)])
 
 
 def test_scores_keep_their_type() -> None:
     labels = np.tile([0, 1], 400)
     scores = RNG.normal(5.0 * labels).astype(np.float32)
     found = several_series(["a"], [800], scores, labels)
-    certificate = calibrate_points(found.points, TENTH)
+    certificate = calibrate_points(found, TENTH)
     assert certificate.score_type == "float32"
     assert certificate.rule == calibrate(scores[::2], scores[1::2], TENTH).rule
 
@@ -85,7 +88,7 @@ def test_dependence_is_judged_within_each_series_and_over_them() -> None:
     within = dict(found.within(thresholds, False))
     assert list(within) == names
     assert sum(one.misleading for one in within.values()) < 10
-    together = found.points.effective_size(thresholds, False).effective
+    together = found.effective_size(thresholds, False).effective
     assert together is not None
     assert together < 100 < sum(one.effective or 0.0 for one in within.values())
     inside, labels = levels(20, 0.0, 0.95)
@@ -106,20 +109,22 @@ def test_whole_series_calibrate_and_the_certificate_says_so() -> None:
     scores, labels = levels(20, 0.0, 0.0)
     labels[: 200 * 8] = 0  # eight series without an anomaly
     found = several_series([f"m{i}" for i in range(20)], [200] * 20, scores, labels)
-    split = found.divided(np.random.default_rng(1), calibration=0.5)
+    split = found.divided(np.random.default_rng(1), calibration=0.5, by_series=True)
     parts = set(found.series[split.calibration]), set(found.series[split.test])
     assert not parts[0] & parts[1]
     assert parts[0] | parts[1] == set(range(20))
     assert (len(parts[0] & set(range(8))), len(parts[0])) == (4, 10)
     with pytest.warns(DependenceWarning):
-        certificate = calibrate_points(found.points, TENTH, split=split)
+        certificate = calibrate_points(found, TENTH, split=split)
     assert str(certificate.sampling) == "every step, split by whole series"
     assert Certificate.from_json(certificate.to_json()) == certificate
-    again = found.divided(np.random.default_rng(1), calibration=0.5)
+    again = found.divided(np.random.default_rng(1), calibration=0.5, by_series=True)
     np.testing.assert_array_equal(split.test, again.test)
 
 
 def test_a_division_needs_two_series_with_an_anomaly() -> None:
     found = several_series(["a", "b"], [3, 3], range(6), [0, 0, 1, 0, 0, 0])
     with pytest.raises(InputError, match="at least 2 series with an anomaly, one for each part, got 1 of 2"):
-        found.divided(np.random.default_rng(0))
+        found.divided(np.random.default_rng(0), by_series=True)
+    with pytest.raises(InputError, match="points are divided by series or in blocks; leave out"):
+        found.divided(np.random.default_rng(0), by_series=True, block=2)

@@ -222,13 +222,13 @@ def _in_time(
     from pac_wrap.report.results import facts_of_series
     from pac_wrap.series.points import calibrate_points
 
-    several, split = rows_taken(reading, steps, steps.every or 1)
-    certificate = calibrate_points(several.points, request, split=split)
-    classes = classes_of(several, split)
+    points, split = rows_taken(reading, steps, steps.every or 1)
+    certificate = calibrate_points(points, request, split=split)
+    classes = classes_of(points, split)
     used = np.concatenate(classes)
     ends = {"lowest": float(used.min()), "highest": float(used.max())}
     certificate = certificate.with_provenance(score=reading.score, engine="duckdb", **ends)
-    return certificate, classes, tuple(facts_of_series(several, certificate, steps.time or "", split))
+    return certificate, classes, tuple(facts_of_series(points, certificate, steps.time or "", split))
 
 
 def _cluster(reading: Reading, found: "FoundFiles") -> "EngineFiles":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.report.account import Account
-    from pac_wrap.series.points import Several
+    from pac_wrap.series.points import Points
     from pac_wrap.series.splits import SeriesSplit
     from pac_wrap.tables.table import FoundFiles, Table
 
@@ -568,7 +568,7 @@ def tell(account: "Account", form: str, text: str | None = None) -> None:
         raise typer.Exit(account.status.exit_code)
 
 
-def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Several, SeriesSplit | None]":
+def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Points, SeriesSplit | None]":
     """Return the steps of all series, and which of them calibrate if some are held out."""
     import numpy as np
 
@@ -578,13 +578,14 @@ def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Several, Se
     score, label = reading.columns[:2]
     with reading.opened("reading", more=steps.columns, in_order=True) as table:
         rows = rows_in_time(table, score, label, reading.anomaly_label, *steps.columns)
-    several = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
+    points = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
     if steps.hold_out is None:
-        return several, None
-    return several, several.divided(np.random.default_rng(steps.seed or 0), calibration=1.0 - steps.hold_out)
+        return points, None
+    random = np.random.default_rng(steps.seed or 0)
+    return points, points.divided(random, calibration=1.0 - steps.hold_out, by_series=True)
 
 
-def classes_of(several: "Several", split: "SeriesSplit | None") -> "list[NDArray[Any]]":
+def classes_of(points: "Points", split: "SeriesSplit | None") -> "list[NDArray[Any]]":
     """Return the scores of either class that calibrate."""
     among = None if split is None else split.calibration
-    return [several.points.scores[several.points.of_class(one, among)] for one in (False, True)]
+    return [points.scores[points.of_class(one, among)] for one in (False, True)]

@@ -26,7 +26,7 @@ from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Tabl
 from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
 from pac_wrap.report.sentences import made_facts, sides_of
 from pac_wrap.series.dependence import EffectiveSize
-from pac_wrap.series.points import Several
+from pac_wrap.series.points import Points
 from pac_wrap.series.splits import SeriesSplit
 from pac_wrap.tails.bounds import Budget, Rate, cdf, min_samples, upper_bound
 
@@ -465,19 +465,19 @@ def account_of_classes(certificate: ClassCertificate) -> Account:
 
 
 def facts_of_series(
-    several: Several, certificate: Certificate, time: str, split: SeriesSplit | None = None
+    points: Points, certificate: Certificate, time: str, split: SeriesSplit | None = None
 ) -> Iterator[Fact]:
     """Yield what a certificate of several series says beside itself: their steps, and which depend most."""
-    points, count = several.points, len(several.names)
+    count = len(points.names)
     taken = "" if points.every == 1 else f", one in every {points.every:,}"
     said = f"{points.scores.size:,} steps of {count:,} series{taken}, ordered by {quoted(time)}"
     yield Fact("in time", said)
-    if several.warm_up:
-        yield Fact("", f"{several.warm_up:,} more have no score yet (warm-up) and are left out")
+    if points.warm_up:
+        yield Fact("", f"{points.warm_up:,} more have no score yet (warm-up) and are left out")
     among = None if split is None else split.calibration
     differ = []
     for anomalous, name, _ in _CLASSES:
-        found = list(several.within(certificate.thresholds, anomalous, among)) if count > 1 else []
+        found = list(points.within(certificate.thresholds, anomalous, among)) if count > 1 else []
         if found:
             yield Fact("", _within(name, found))
             together = points.effective_size(certificate.thresholds, anomalous, among).effective
@@ -490,7 +490,7 @@ def facts_of_series(
         yield Fact("", f"the series differ: {', and '.join(differ)}")
         yield Fact("", "so no spacing helps, and what is promised of all may hold for none of them by itself")
     if split is not None:
-        yield from facts_of("held out", list(_held_out(several, certificate, split)))
+        yield from facts_of("held out", list(_held_out(points, certificate, split)))
 
 
 def _within(name: str, found: list[tuple[str, EffectiveSize]]) -> str:
@@ -502,11 +502,11 @@ def _within(name: str, found: list[tuple[str, EffectiveSize]]) -> str:
     )
 
 
-def _held_out(several: Several, certificate: Certificate, split: SeriesSplit) -> Iterator[str]:
+def _held_out(points: Points, certificate: Certificate, split: SeriesSplit) -> Iterator[str]:
     """Yield how the rule does on series that did not calibrate: counts, and no test, since steps depend."""
-    points, test = several.points, split.test
-    names = [several.names[number] for number in np.unique(several.series[test])]
-    yield f"{len(names):,} of {len(several.names):,} series: {listed(names)}"
+    test, series = split.test, points.series[split.test]
+    names = [points.names[number] for number in np.unique(series)]
+    yield f"{len(names):,} of {len(points.names):,} series: {listed(names)}"
     verdicts = certificate.verdicts(points.scores[test])
     sides = sides_of(certificate)
     certified = any(side.ceiling is not None for side in sides)
@@ -516,8 +516,8 @@ def _held_out(several: Several, certificate: Certificate, split: SeriesSplit) ->
         ceiling = side.ceiling if certified else side.asked
         if not mine.any() or ceiling is None:
             continue
-        of = np.bincount(several.series[test][mine], minlength=len(several.names))
-        errors = np.bincount(several.series[test][wrong], minlength=len(several.names))
+        of = np.bincount(series[mine], minlength=len(points.names))
+        errors = np.bincount(series[wrong], minlength=len(points.names))
         above = np.count_nonzero(errors[of > 0] > ceiling * of[of > 0])
         yield (
             f"{rate} {np.count_nonzero(wrong) / np.count_nonzero(mine):.4f} of {np.count_nonzero(mine):,}"

@@ -1,7 +1,7 @@
 """Scores of a time series: windows, divisions that keep their distance, and how far points depend."""
 
 from pac_wrap.series.dependence import Dependence, EffectiveSize, dependence, effective_size
-from pac_wrap.series.points import Points, Several, calibrate_points, joined, several_series, window_points
+from pac_wrap.series.points import Points, calibrate_points, joined, several_series, window_points
 from pac_wrap.series.splits import SeriesSplit
 
 __all__ = [
@@ -9,7 +9,6 @@ __all__ = [
     "EffectiveSize",
     "Points",
     "SeriesSplit",
-    "Several",
     "calibrate_points",
     "dependence",
     "effective_size",

@@ -32,13 +32,13 @@ from pac_wrap.method.provenance import Reduce, Sampling
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
 from pac_wrap.series.dependence import Dependence, EffectiveSize, Indices, dependence, effective_size
-from pac_wrap.series.splits import Division, SeriesSplit, check_random, division, drawn
+from pac_wrap.series.splits import Division, SeriesSplit, division
 from pac_wrap.tails.bounds import min_samples
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """One point per window of a series, or of several; made by `window_points`.
+    """One point per window of a series, or of several; made by `window_points` or `several_series`.
 
     Attributes
     ----------
@@ -48,6 +48,10 @@ class Points:
         The steps of a window, the distance between two starts, and what is taken of a window's scores.
     longest : int
         How many windows the longest series has room for.
+    series, names : ndarray of int and tuple of str
+        The number of the series that each point is of, and the series by their numbers.
+    warm_up : int
+        How many steps at the start of a series had no score and are left out.
     """
 
     scores: Scores
@@ -57,18 +61,28 @@ class Points:
     every: int
     reduce: Reduce
     longest: int
+    series: Indices
+    names: tuple[str, ...]
+    warm_up: int
 
     def divided(
-        self, random: np.random.Generator, *, calibration: float = 0.2, block: int | None = None, gap: int = 0
+        self,
+        random: np.random.Generator,
+        *,
+        calibration: float = 0.2,
+        block: int | None = None,
+        gap: int = 0,
+        by_series: bool = False,
     ) -> SeriesSplit:
-        """Return a division at random, or in blocks of time, with a gap between the two parts.
+        """Return a division at random, in blocks of time with a gap between the two parts, or by series.
 
         At random, the share `calibration` of each class calibrates, and neighbours may end up in different
         parts. With `block`, the steps of a block, a point belongs to the block it begins in; of the blocks
         with an anomalous point, and of those without, that share is drawn, at least one for either part.
         Points of the other blocks test, but for those with fewer than `gap` steps from the last step of one
         to the first of the other between them and a calibration point; a draw that leaves a class out of the
-        test part is drawn again.
+        test part is drawn again. With `by_series`, for promises about new series, whole series are drawn in
+        the same way: a share of those with an anomaly, and of those without.
 
         Examples
         --------
@@ -79,7 +93,7 @@ class Points:
         >>> np.unique(split.calibration // 10), split.test.size
         (array([1, 9]), 74)
         """
-        return self._division(random, calibration, block, gap)(random)
+        return self._division(random, calibration, block, gap, by_series)(random)
 
     def violation(
         self,
@@ -131,11 +145,17 @@ class Points:
             separated[trial] = thresholds.separated
         return ViolationRate.counted(guarantee, rates, ambiguity, separated, confidence)
 
-    def _division(self, random: object, calibration: float, block: int | None, gap: int) -> Division:
-        check_random(random)
+    def _division(
+        self, random: object, calibration: float, block: int | None, gap: int, by_series: bool = False
+    ) -> Division:
+        if not isinstance(random, np.random.Generator):
+            raise InputError(
+                f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)"
+            )
         share, gap = check_rate("calibration", calibration), check_count("gap", gap)
         block = None if block is None else check_positive("block", block)
-        return division(self.positions, self.labels == 1, share, block=block, gap=gap, extent=self.length)
+        series = self.series if by_series else None
+        return division(self.positions, self.labels == 1, series, share, block, gap, self.length)
 
     def of_class(self, anomalous: bool, among: Indices | None = None) -> Indices:
         """Return the ascending indices of the points of one class, among some or all of them."""
@@ -163,6 +183,16 @@ class Points:
         event = np.concatenate([[0], np.cumsum(~together)])
         events = np.unique(event[index]).size if anomalous else None
         return effective_size(self.scores[index], anomalous=anomalous, errors=errors, events=events)
+
+    def within(
+        self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
+    ) -> Iterator[tuple[str, EffectiveSize]]:
+        """Yield each series and what its points of one class are worth by themselves, where that is known."""
+        index = self.of_class(anomalous, among)
+        for rows in np.split(index, np.flatnonzero(np.diff(self.series[index])) + 1):
+            found = self.effective_size(thresholds, anomalous, rows)
+            if found.dependence is not None:
+                yield self.names[self.series[rows[0]]], found
 
     def _errors(self, index: Indices, thresholds: Thresholds, anomalous: bool) -> NDArray[np.bool_]:
         if (thresholds.clear_below if anomalous else thresholds.alarm_from) is None:
@@ -225,7 +255,8 @@ def window_points(
     else:
         reduced = np.asarray(rows.max(axis=1)) if reduce == "max" else rows[:, -1].copy()
     anomalous = np.asarray(cut(marks[warm_up:]).any(axis=1)).view(np.int8)
-    return Points(reduced, anomalous, starts, length, every, reduce, grid.size)
+    series = np.zeros(starts.size, dtype=np.intp)
+    return Points(reduced, anomalous, starts, length, every, reduce, grid.size, series, ("",), warm_up)
 
 
 def _leading_nan(values: NDArray[Any]) -> int:
@@ -278,7 +309,7 @@ def joined(series: Sequence[Points]) -> Points:
     """
     if not series:
         raise InputError("series is empty; pass the points of at least one series")
-    first, starts, begin = series[0], [], 0
+    first, starts, numbers, begin, before = series[0], [], [], 0, 0
     longest = max(points.longest for points in series)
     for points in series:
         if (points.length, points.every, points.reduce) != (first.length, first.every, first.reduce):
@@ -288,12 +319,17 @@ def joined(series: Sequence[Points]) -> Points:
         starts.append(points.positions + begin)
         # further apart than any autocorrelation is looked at
         begin = (int(starts[-1][-1]) // first.every + 1 + longest) * first.every
+        numbers.append(points.series + before)
+        before += len(points.names)
     return replace(
         first,
         scores=np.concatenate([points.scores for points in series]),
         labels=np.concatenate([points.labels for points in series]),
         positions=np.concatenate(starts),
         longest=longest,
+        series=np.concatenate(numbers),
+        names=tuple(name for points in series for name in points.names),
+        warm_up=sum(points.warm_up for points in series),
     )
 
 
@@ -372,59 +408,10 @@ def calibrate_points(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Several:
-    """The steps of several series as points to calibrate with; made by `several_series`.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The series that have points.
-    points : Points
-        All points, series by series, in the order of time.
-    series : ndarray of int
-        The number of the series that each point is of.
-    warm_up : int
-        How many steps at the start of a series had no score and are left out.
-    """
-
-    names: tuple[str, ...]
-    points: Points
-    series: Indices
-    warm_up: int
-
-    def within(
-        self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
-    ) -> Iterator[tuple[str, EffectiveSize]]:
-        """Yield each series and what its points of one class are worth by themselves, where that is known."""
-        index = self.points.of_class(anomalous, among)
-        for rows in np.split(index, np.flatnonzero(np.diff(self.series[index])) + 1):
-            found = self.points.effective_size(thresholds, anomalous, rows)
-            if found.dependence is not None:
-                yield self.names[self.series[rows[0]]], found
-
-    def divided(self, random: np.random.Generator, *, calibration: float = 0.5) -> SeriesSplit:
-        """Return a division by whole series, as new series are what a promise should hold for.
-
-        Of the series with an anomaly, and of those without, the share `calibration` is drawn to calibrate.
-        """
-        check_random(random)
-        share = check_rate("calibration", calibration)
-        anomalous = np.bincount(self.series, weights=self.points.labels, minlength=len(self.names)) > 0
-        if np.count_nonzero(anomalous) < 2:
-            raise InputError(
-                "a division by whole series needs at least 2 series with an anomaly, one for each part, got"
-                f" {np.count_nonzero(anomalous)} of {len(self.names):,}; divide in blocks of time instead"
-            )
-        kinds = np.flatnonzero(anomalous), np.flatnonzero(~anomalous)
-        calibrating = drawn(kinds, share, random)[self.series]
-        return SeriesSplit(np.flatnonzero(calibrating), np.flatnonzero(~calibrating), "series")
-
-
 def several_series(
     names: Sequence[str], sizes: Sequence[int], scores: ArrayLike, labels: ArrayLike, *, every: int = 1
-) -> Several:
-    """Return the steps of several series, or every so manieth of them, as points, and whose they are.
+) -> Points:
+    """Return the steps of several series, or every so manieth of them, as points.
 
     Parameters
     ----------
@@ -445,7 +432,7 @@ def several_series(
 
     Examples
     --------
-    >>> several_series(["a"], [6], range(6), [0] * 6, every=2).points.scores
+    >>> several_series(["a"], [6], range(6), [0] * 6, every=2).scores
     array([0, 2, 4])
     """
     every = check_positive("every", every)
@@ -454,7 +441,7 @@ def several_series(
     check_same_length("names", len(names), "sizes", len(sizes))
     check_same_length("scores", values.size, "all series together", sum(sizes))
     ends = np.cumsum([0, *sizes])
-    found: list[tuple[str, Points]] = []
+    found: list[Points] = []
     warm_up = 0
     for name, start, end in zip(names, ends[:-1], ends[1:], strict=True):
         steps, marks = values[start:end], mask[start:end].view(np.int8)
@@ -467,12 +454,10 @@ def several_series(
         except InputError as error:
             raise InputError(f"series {quoted(name)}: {error}") from error
         # taken by themselves, scores keep their type
-        found.append((name, replace(taken, scores=steps[taken.positions])))
+        found.append(replace(taken, scores=steps[taken.positions], names=(name,)))
     if not found:
         raise InputError(
             f"none of the steps to be taken, one in every {every:,} of {values.size:,}, has a score; pass"
             " longer series, or take more steps"
         )
-    kept, points = zip(*found, strict=True)
-    series = np.repeat(np.arange(len(kept)), [one.scores.size for one in points])
-    return Several(kept, joined(points), series, warm_up)
+    return replace(joined(found), warm_up=warm_up)

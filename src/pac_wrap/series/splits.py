@@ -16,7 +16,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class SeriesSplit:
-    """Which points calibrate and which test; made by `Points.divided` or `Several.divided`.
+    """Which points calibrate and which test; made by `Points.divided`.
 
     Attributes
     ----------
@@ -41,25 +41,39 @@ Division = Callable[[np.random.Generator], SeriesSplit]
 
 
 def division(
-    steps: Indices, anomalous: Mask, share: float, *, block: int | None, gap: int, extent: int
+    steps: Indices,
+    anomalous: Mask,
+    series: Indices | None,
+    share: float,
+    block: int | None,
+    gap: int,
+    extent: int,
 ) -> Division:
-    """Return what draws divisions of points of `extent` steps: in blocks of time, or of single points."""
-    if block is None:
-        block_of, kinds = np.arange(steps.size), (np.flatnonzero(~anomalous), np.flatnonzero(anomalous))
+    """Return what draws divisions of points of `extent` steps: by series, in blocks, or point by point."""
+    if block is None and gap:
+        raise InputError(f"a gap is kept between blocks, got gap = {gap:,} and no block; pass block too")
+    if series is not None:
+        if block is not None:
+            raise InputError("points are divided by series or in blocks; leave out by_series or block")
+        unit_of, kinds = series, _struck(series, anomalous)
+        if kinds[0].size < 2:
+            raise InputError(
+                "a division by whole series needs at least 2 series with an anomaly, one for each part, got"
+                f" {kinds[0].size} of {sum(kind.size for kind in kinds):,}; divide in blocks of time instead"
+            )
+    elif block is None:
+        unit_of, kinds = np.arange(steps.size), (np.flatnonzero(~anomalous), np.flatnonzero(anomalous))
         for name, points in zip(("normal", "anomalous"), kinds, strict=True):
             if points.size < 2:
                 raise InputError(
                     f"labels must mark at least 2 {name} points, one for each part, got {points.size};"
                     " pass a longer series"
                 )
-        if gap:
-            raise InputError(f"a gap is kept between blocks, got gap = {gap:,} and no block; pass block too")
     else:
         if not anomalous.any():
             raise InputError("labels mark no anomaly, so none can calibrate; pass a longer series")
-        block_of = np.cumsum(np.diff(steps // block, prepend=steps[0] // block) > 0, dtype=np.intp)
-        struck = np.bincount(block_of, weights=anomalous) > 0
-        kinds = np.flatnonzero(struck), np.flatnonzero(~struck)
+        unit_of = np.cumsum(np.diff(steps // block, prepend=steps[0] // block) > 0, dtype=np.intp)
+        kinds = _struck(unit_of, anomalous)
         if min(kinds[0].size, kinds[1].size) < 2:
             raise InputError(
                 f"a split needs at least 2 blocks with an anomaly and 2 without, got {kinds[0].size:,} and"
@@ -70,9 +84,10 @@ def division(
 
     def draw(random: np.random.Generator) -> SeriesSplit:
         for _ in range(_DRAWS):
-            calibrating = drawn(kinds, share, random)[block_of]
+            calibrating = _drawn(kinds, share, random)[unit_of]
             if block is None:
-                return SeriesSplit(np.flatnonzero(calibrating), np.flatnonzero(~calibrating), "random")
+                kind: Literal["random", "series"] = "random" if series is None else "series"
+                return SeriesSplit(np.flatnonzero(calibrating), np.flatnonzero(~calibrating), kind)
             # points that begin at least `reach` steps before or after every calibrating one
             before = np.maximum.accumulate(np.where(calibrating, steps, steps[0] - reach))
             after = np.minimum.accumulate(np.where(calibrating, steps, steps[-1] + reach)[::-1])[::-1]
@@ -87,16 +102,16 @@ def division(
     return draw
 
 
-def drawn(kinds: Sequence[Indices], share: float, random: np.random.Generator) -> Mask:
+def _struck(unit_of: Indices, anomalous: Mask) -> tuple[Indices, Indices]:
+    """Return the units, such as blocks, that have an anomalous point, and those that have none."""
+    struck = np.bincount(unit_of, weights=anomalous) > 0
+    return np.flatnonzero(struck), np.flatnonzero(~struck)
+
+
+def _drawn(kinds: Sequence[Indices], share: float, random: np.random.Generator) -> Mask:
     """Return which of all items are drawn: the rounded share of each kind, but at least one, and not all."""
     chosen = np.zeros(sum(items.size for items in kinds), dtype=bool)
     for items in kinds:
         size = min(max(round(share * items.size), 1), items.size - 1)
         chosen[random.permutation(items)[:size]] = True
     return chosen
-
-
-def check_random(random: object) -> None:
-    """Refuse anything but a NumPy generator."""
-    if not isinstance(random, np.random.Generator):
-        raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")

@@ -111,12 +111,11 @@ def scored_series(data: str, names: Sequence[str], progress: Progress) -> Scored
     trainings = [Training(data, name, Residual(), normalise=True) for name in names]
     scores = results_of(trainings, progress, "training")
     labels = [load(data, name).y[-one.size :] for name, one in zip(names, scores, strict=True)]
-    found = several_series(
+    points = several_series(
         names, [one.size for one in scores], np.concatenate(scores), np.concatenate(labels), every=EVERY[data]
     )
-    points = found.points
-    short = tuple(name.removeprefix("machine-") for name in found.names)
-    groups = np.array(short, dtype=object)[found.series]
+    short = tuple(name.removeprefix("machine-") for name in points.names)
+    groups = np.array(short, dtype=object)[points.series]
     return Scored(
         data, ASKED_OF_SERIES, points.scores, points.labels, groups, short, ("random", "blocks"), points
     )
