@@ -24,7 +24,7 @@ from pac_wrap.series import (
     joined,
     window_points,
 )
-from pac_wrap.series.splits import SeriesSplit
+from pac_wrap.series.points import SeriesSplit
 from support.strategies import Floats, refusal
 
 TENTH = Guarantee(0.1, 0.1, 0.1, 0.1)

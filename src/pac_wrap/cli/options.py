@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.report.account import Account
-    from pac_wrap.series.points import Points
-    from pac_wrap.series.splits import SeriesSplit
+    from pac_wrap.series.points import Points, SeriesSplit
     from pac_wrap.tables.table import FoundFiles, Table
 
 _WELCOME: Final = """\

@@ -26,8 +26,7 @@ from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Tabl
 from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
 from pac_wrap.report.sentences import made_facts, sides_of
 from pac_wrap.series.dependence import EffectiveSize
-from pac_wrap.series.points import Points
-from pac_wrap.series.splits import SeriesSplit
+from pac_wrap.series.points import Points, SeriesSplit
 from pac_wrap.tails.bounds import Budget, Rate, cdf, min_samples, upper_bound
 
 if TYPE_CHECKING:

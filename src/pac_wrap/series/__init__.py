@@ -1,8 +1,14 @@
 """Scores of a time series: windows, divisions that keep their distance, and how far points depend."""
 
 from pac_wrap.series.dependence import Dependence, EffectiveSize, dependence, effective_size
-from pac_wrap.series.points import Points, calibrate_points, joined, several_series, window_points
-from pac_wrap.series.splits import SeriesSplit
+from pac_wrap.series.points import (
+    Points,
+    SeriesSplit,
+    calibrate_points,
+    joined,
+    several_series,
+    window_points,
+)
 
 __all__ = [
     "Dependence",

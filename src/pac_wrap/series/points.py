@@ -1,10 +1,10 @@
 """Windows as points to calibrate with: scores, labels and places in time, of one series or of several."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -32,8 +32,33 @@ from pac_wrap.method.provenance import Reduce, Sampling
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
 from pac_wrap.series.dependence import Dependence, EffectiveSize, Indices, dependence, effective_size
-from pac_wrap.series.splits import Division, SeriesSplit, division
 from pac_wrap.tails.bounds import min_samples
+
+_DRAWS: Final = 100
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesSplit:
+    """Which points calibrate and which test; made by `Points.divided`.
+
+    Attributes
+    ----------
+    calibration, test : ndarray of int
+        Ascending indices of the points of each part; points in neither were left out.
+    kind : {"random", "blocks", "series"}
+        How the points were divided.
+    gap : int
+        How many steps lie at least between points of different parts.
+    block : int or None
+        The steps of a block of time; None for a random division.
+    """
+
+    calibration: Indices
+    test: Indices
+    kind: Literal["random", "blocks", "series"]
+    gap: int = 0
+    block: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +118,7 @@ class Points:
         >>> np.unique(split.calibration // 10), split.test.size
         (array([1, 9]), 74)
         """
-        return self._division(random, calibration, block, gap, by_series)(random)
+        return _division(self, random, calibration, block, gap, by_series)(random)
 
     def violation(
         self,
@@ -124,7 +149,7 @@ class Points:
         """
         guarantee, trials = as_guarantee(guarantee), check_positive("trials", trials)
         check_rate("confidence", confidence)
-        draw = self._division(random, calibration, block, gap)
+        draw = _division(self, random, calibration, block, gap)
         sides = (False, guarantee.fpr), (True, guarantee.fnr)
         # numbers of points come back, so their budgets are kept
         budgets = [None if promise is None else cache(promise.budget) for _, promise in sides]
@@ -144,18 +169,6 @@ class Points:
             ambiguity += thresholds.rule.ambiguity(self.scores[split.test]) / trials
             separated[trial] = thresholds.separated
         return ViolationRate.counted(guarantee, rates, ambiguity, separated, confidence)
-
-    def _division(
-        self, random: object, calibration: float, block: int | None, gap: int, by_series: bool = False
-    ) -> Division:
-        if not isinstance(random, np.random.Generator):
-            raise InputError(
-                f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)"
-            )
-        share, gap = check_rate("calibration", calibration), check_count("gap", gap)
-        block = None if block is None else check_positive("block", block)
-        series = self.series if by_series else None
-        return division(self.positions, self.labels == 1, series, share, block, gap, self.length)
 
     def of_class(self, anomalous: bool, among: Indices | None = None) -> Indices:
         """Return the ascending indices of the points of one class, among some or all of them."""
@@ -194,11 +207,87 @@ class Points:
             if found.dependence is not None:
                 yield self.names[self.series[rows[0]]], found
 
-    def _errors(self, index: Indices, thresholds: Thresholds, anomalous: bool) -> NDArray[np.bool_]:
+    def _errors(self, index: Indices, thresholds: Thresholds, anomalous: bool) -> Mask:
         if (thresholds.clear_below if anomalous else thresholds.alarm_from) is None:
             return np.zeros(index.size, dtype=bool)
         scores = self.scores[index]
         return np.asarray(thresholds.y_fn(scores) == 0 if anomalous else thresholds.y_fp(scores) == 1)
+
+
+def _division(
+    points: Points, random: object, calibration: float, block: int | None, gap: int, by_series: bool = False
+) -> Callable[[np.random.Generator], SeriesSplit]:
+    """Return what draws divisions of points: by series, in blocks of time, or point by point."""
+    if not isinstance(random, np.random.Generator):
+        raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
+    share, gap = check_rate("calibration", calibration), check_count("gap", gap)
+    block = None if block is None else check_positive("block", block)
+    steps, anomalous = points.positions, points.labels == 1
+    if block is None and gap:
+        raise InputError(f"a gap is kept between blocks, got gap = {gap:,} and no block; pass block too")
+    if by_series:
+        if block is not None:
+            raise InputError("points are divided by series or in blocks; leave out by_series or block")
+        unit_of, kinds = points.series, _with_anomalies(points.series, anomalous)
+        if kinds[0].size < 2:
+            raise InputError(
+                "a division by whole series needs at least 2 series with an anomaly, one for each part, got"
+                f" {kinds[0].size} of {len(points.names):,}; divide in blocks of time instead"
+            )
+    elif block is None:
+        unit_of, kinds = np.arange(steps.size), (np.flatnonzero(~anomalous), np.flatnonzero(anomalous))
+        for name, kind in zip(("normal", "anomalous"), kinds, strict=True):
+            if kind.size < 2:
+                raise InputError(
+                    f"labels must mark at least 2 {name} points, one for each part, got {kind.size};"
+                    " pass a longer series"
+                )
+    else:
+        if not anomalous.any():
+            raise InputError("labels mark no anomaly, so none can calibrate; pass a longer series")
+        unit_of = np.cumsum(np.diff(steps // block, prepend=steps[0] // block) > 0, dtype=np.intp)
+        kinds = _with_anomalies(unit_of, anomalous)
+        if min(kinds[0].size, kinds[1].size) < 2:
+            raise InputError(
+                f"a split needs at least 2 blocks with an anomaly and 2 without, got {kinds[0].size:,} and"
+                f" {kinds[1].size:,} blocks of {block:,} steps; choose a smaller block"
+            )
+    # without a gap the two parts share no step all the same; beyond the series there is nothing to reach
+    reach = min(max(gap, 1) + points.length - 1, int(steps[-1] - steps[0]) + 1)
+
+    def draw(random: np.random.Generator) -> SeriesSplit:
+        for _ in range(_DRAWS):
+            calibrating = _drawn(kinds, share, random)[unit_of]
+            if block is None:
+                test = np.flatnonzero(~calibrating)
+                return SeriesSplit(np.flatnonzero(calibrating), test, "series" if by_series else "random")
+            # points that begin at least `reach` steps before or after every calibrating one
+            before = np.maximum.accumulate(np.where(calibrating, steps, steps[0] - reach))
+            after = np.minimum.accumulate(np.where(calibrating, steps, steps[-1] + reach)[::-1])[::-1]
+            testing = (steps - before >= reach) & (after - steps >= reach)
+            if anomalous[testing].any() and not anomalous[testing].all():
+                return SeriesSplit(np.flatnonzero(calibrating), np.flatnonzero(testing), "blocks", gap, block)
+        raise InputError(
+            f"a gap of {gap:,} steps leaves the test part without points of one class, in {_DRAWS} draws of"
+            f" blocks of {block:,} steps; choose a smaller gap, or larger blocks"
+        )
+
+    return draw
+
+
+def _with_anomalies(unit_of: Indices, anomalous: Mask) -> tuple[Indices, Indices]:
+    """Return the units, such as blocks, that have an anomalous point, and those that have none."""
+    struck = np.bincount(unit_of, weights=anomalous) > 0
+    return np.flatnonzero(struck), np.flatnonzero(~struck)
+
+
+def _drawn(kinds: Sequence[Indices], share: float, random: np.random.Generator) -> Mask:
+    """Return which of all items are drawn: the rounded share of each kind, but at least one, and not all."""
+    chosen = np.zeros(sum(items.size for items in kinds), dtype=bool)
+    for items in kinds:
+        size = min(max(round(share * items.size), 1), items.size - 1)
+        chosen[random.permutation(items)[:size]] = True
+    return chosen
 
 
 def window_points(

@@ -14,7 +14,7 @@ from joblib.externals.loky import get_reusable_executor
 from scipy.stats import hypergeom
 
 from pac_wrap.series import Points, dependence, window_points
-from pac_wrap.series.splits import SeriesSplit
+from pac_wrap.series.points import SeriesSplit
 from pac_wrap.tails import Rate
 from pac_wrap_paper.data import load, series_names
 from pac_wrap_paper.data.registry import ENTRIES
