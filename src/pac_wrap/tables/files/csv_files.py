@@ -203,93 +203,70 @@ def count_rows(reader: ByteReader, delimiter: str, width: int) -> CountedRows | 
     compiled = functions()
     if compiled is None:
         return None
-    rows = _Rows(compiled["look_at_rows"], delimiter, width)
-    rest, first, cores = b"", True, min(usable_cores(), 4)
+    look = partial(_looked_at, compiled["look_at_rows"], ord(delimiter), stops(ord(delimiter)), width)
+    spelled, counts = np.zeros(width, np.uint8), np.zeros(_COUNTS, np.uint64)
+    rest, header, cores = b"", b"", min(usable_cores(), 4)
     blocks = _blocks(reader)
-    while several := list(islice(blocks, cores)):
+    while True:
         texts = []
+        several = list(islice(blocks, cores))
         for block in several:
             cut = block.rfind(b"\n") + 1
-            if not cut:
-                rest += block
-                continue
-            texts.append(rest + block[:cut])
-            rest = block[cut:]
-        if texts and first:
-            header, end, after = texts[0].removeprefix(MARK).partition(b"\n")
-            texts[0], first = after, False
-            if not rows.begin(header + end):
+            texts += [rest + block[:cut]] if cut else []
+            rest = block[cut:] if cut else rest + block
+        if not several and rest:  # a last line that nothing ends
+            if rest[-1:] == b"\r":
                 return None
-        left = rows.add([text for text in texts if text])
-        rest = b"" if left is None else left + rest
-        # what has no end here is looked at again with what follows it; a row may be only so long
-        if left is None or len(rest) > LONGEST + cores * _BLOCK:
-            return None
-    if rest and not rows.end(rest, first):
-        return None
-    count, _, plain, packed, quoted, broken, _ = rows.counts.tolist()
-    if not count or (plain and packed):
-        return None
-    spelled = tuple(rows.columns.tolist())
-    return CountedRows(count - 1, "\r\n" if packed else "\n", quoted > 0, broken > 0, spelled)
-
-
-class _Rows:
-    """What is found in the rows looked at so far."""
-
-    def __init__(self, look: Any, delimiter: str, width: int) -> None:
-        self._look, self._delimiter, self._width = look, ord(delimiter), width
-        self._stops = stops(self._delimiter)
-        self.columns, self.counts = np.zeros(width, np.uint8), np.zeros(_COUNTS, np.uint64)
-
-    def begin(self, header: bytes) -> bool:
-        """Look at the header, which is one line that is not empty."""
-        used, _, counts = self._looked_at(header)
-        self.counts += counts
-        return used == len(header) and int(counts[0]) == 1 and header.strip(b"\r\n") != b""
-
-    def add(self, texts: list[bytes]) -> bytes | None:
-        """Look at rows; return those from the first that has no end, None if one is in doubt."""
-        found = together([partial(self._looked_at, text) for text in texts]) if texts else []
-        for place, (used, columns, counts) in enumerate(found):
-            if counts[-1]:
+            texts, rest = [rest + (b"\r\n" if counts[3] else b"\n")], b""
+        if texts and not header:
+            header, end, texts[0] = texts[0].removeprefix(MARK).partition(b"\n")
+            used, _, found = look(header + end)
+            counts += found
+            if used < len(header) + 1 or found[0] != 1 or not header.strip(b"\r"):
                 return None
-            self.columns |= columns
-            self.counts += counts
+        texts = [text for text in texts if text]
+        looked = together([partial(look, text) for text in texts]) if texts else []
+        for place, (used, own, found) in enumerate(looked):
+            if found[-1]:
+                return None
+            spelled |= own
+            counts += found
             # the next text was taken to begin with a row, which is right only if this one ends with one
             if used < len(texts[place]):
-                return b"".join([texts[place][used:], *texts[place + 1 :]])
-        return b""
+                rest = b"".join([texts[place][used:], *texts[place + 1 :], rest])
+                break
+        # what has no end here is looked at again with what follows it; a row may be only so long
+        if len(rest) > LONGEST + cores * _BLOCK or (rest and not several):
+            return None
+        if not several:
+            break
+    rows, _, plain, packed, quoted, broken, _ = counts.tolist()
+    if not rows or (plain and packed):
+        return None
+    line_end = "\r\n" if packed else "\n"
+    return CountedRows(rows - 1, line_end, quoted > 0, broken > 0, tuple(spelled.tolist()))
 
-    def end(self, rest: bytes, first: bool) -> bool:
-        """Look at a last line that nothing ends."""
-        if rest[-1:] == b"\r":
-            return False
-        whole = rest + (b"\r\n" if self.counts[3] else b"\n")
-        return self.begin(whole.removeprefix(MARK)) if first else self.add([whole]) == b""
 
-    def _looked_at(self, text: bytes) -> tuple[int, Any, Any]:
-        columns, counts = np.zeros(self._width, np.uint8), np.zeros(_COUNTS, np.uint64)
-        places = columns.ctypes.data, counts.ctypes.data
-        used = self._look(text, len(text), self._delimiter, self._stops, self._width, *places)
-        try:
-            if not text.isascii():
-                text[:used].decode()
-        except UnicodeDecodeError:
-            counts[-1] += 1
-        return used, columns, counts
+def _looked_at(look: Any, delimiter: int, ends: Any, width: int, text: bytes) -> tuple[int, Any, Any]:
+    """Return how many bytes of a text are whole rows, how their cells are spelled, and what was counted."""
+    columns, counts = np.zeros(width, np.uint8), np.zeros(_COUNTS, np.uint64)
+    used = look(text, len(text), delimiter, ends, width, columns.ctypes.data, counts.ctypes.data)
+    try:
+        if not text.isascii():
+            text[:used].decode()
+    except UnicodeDecodeError:
+        counts[-1] += 1
+    return used, columns, counts
 
 
 def _blocks(reader: ByteReader) -> Iterator[bytes]:
     """Yield the bytes of a file, about a million at a time."""
     pieces: list[bytes] = []
-    size = 0
     while piece := reader.read1(_BLOCK):
         pieces.append(piece)
-        size += len(piece)
-        if size >= _BLOCK:
+        if sum(map(len, pieces)) >= _BLOCK:
             yield b"".join(pieces)
-            pieces, size = [], 0
+            pieces = []
     if pieces:
         yield b"".join(pieces)
 
