@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 import duckdb
 import numpy as np
@@ -109,7 +109,10 @@ def decide_table(
     options: str,
     on_missing: OnMissing = "abstain",
 ) -> Counted:
-    """Write all columns of a table, and the verdict and prediction set of every row, and count them."""
+    """Write all columns of a table, and the verdict and prediction set of every row, and count them.
+
+    CSV files are read once: what is wrong makes the copy fail, and the output is counted.
+    """
     table.require_numbers(score)
     refuse_added(table.columns, ADDED)
 
@@ -117,28 +120,21 @@ def decide_table(
         exclusions = prediction_set_sql(certificate.exclusions, compared)
         return verdict_sql(certificate.rule, compared), exclusions
 
-    if table.reader == "read_csv":
-        refuse_undecidable(table, certificate, score)
-        return _decide_csv(table, answers, score, target, options, on_missing)
-    counted = count_table(table, certificate, score, on_missing)
-    copy_with(table, score, answers, target, options, counted.points)
-    return counted
-
-
-def _decide_csv(
-    table: Table, answers: Answers, score: str, target: Path, options: str, on_missing: OnMissing
-) -> Counted:
-    """Decide CSV files, which are read once: what is wrong makes the copy fail, and the output is counted."""
+    copy = partial(copy_with, table, score, answers, target, options)
+    if table.reader != "read_csv":
+        counted = count_table(table, certificate, score, on_missing)
+        copy(counted.points)
+        return counted
+    refuse_undecidable(table, certificate, score)
     rows = table.counted or 0
     if not rows:
         raise no_rows(table.names)
-    copy = partial(copy_with, table, score, answers, target, options, rows)
     try:
         try:
-            copy()
+            copy(rows)
         except MisfitError:  # threads that did not meet, or a score that is no number
             table.look_at_all_cells()
-            copy()
+            copy(rows)
     except MisfitError as error:
         refuse_scores(table.csv_files, score, on_missing)
         raise changed(table.names) from error
@@ -208,37 +204,29 @@ def copy_with(
     query = f"SELECT written.{columns}, {answered} FROM {source} AS written {joined}"
     if joined:
         query = f"SELECT * EXCLUDE ({_ROW}) FROM ({query}) ORDER BY {_ROW}"
-    try:
-        written = table.rows(copy_sql(query, target, options))[0][0]
-    except InputError as error:
-        if _is_unwritable(error.__cause__):
-            raise OSError(first_line(error.__cause__)) from error
-        raise
-    if written != rows:
-        raise miscounted(table.names, rows, written)
+    copied(table.rows, query, target, options, table.names, rows)
 
 
 def copied(
-    connection: duckdb.DuckDBPyConnection, query: str, target: Path, options: str, names: list[str]
-) -> int:
-    """Write the rows of a query to a file, and return how many there are; errors are as in `copy_with`."""
-    try:
-        ((written,),) = connection.execute(copy_sql(query, target, options)).fetchall()
-    except (duckdb.Error, RuntimeError) as error:
-        if _is_unwritable(error):
-            raise OSError(first_line(error)) from error
-        raise refusal(error, names) from error
-    return int(written)
-
-
-def copy_sql(query: str, target: Path, options: str) -> str:
-    """Return the statement that writes the rows of a query to a file."""
+    run: Callable[[str], list[tuple[Any, ...]]],
+    query: str,
+    target: Path,
+    options: str,
+    names: list[str],
+    rows: int,
+) -> None:
+    """Write the rows of a query to a file; another number of rows is an error."""
     # without a temporary file beside the target, which others could see and which has other permissions
-    return f"COPY ({query}) TO {quote_text(str(target))} ({options}, USE_TMP_FILE false)"
-
-
-def _is_unwritable(error: BaseException | None) -> TypeGuard[duckdb.IOException]:
-    return isinstance(error, duckdb.IOException) and "write" in str(error).lower()
+    command = f"COPY ({query}) TO {quote_text(str(target))} ({options}, USE_TMP_FILE false)"
+    try:
+        ((written,),) = run(command)
+    except (InputError, duckdb.Error, RuntimeError) as error:
+        cause = error.__cause__ if isinstance(error, InputError) else error
+        if isinstance(cause, duckdb.IOException) and "write" in str(cause).lower():
+            raise OSError(first_line(cause)) from error
+        raise (error if isinstance(error, InputError) else refusal(error, names)) from cause
+    if written != rows:
+        raise miscounted(names, rows, written)
 
 
 def output_options(name: str) -> str:
