@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate_labelled, certify
 from pac_wrap.method.calibrate import calibrate as calibrate_arrays
 from pac_wrap.method.certificate import Certificate
@@ -407,3 +407,23 @@ def test_scores_by_class_are_read_once_and_give_the_same_certificate(
     assert len(queries) == 1
     assert np.array_equal(np.sort(anomalous.astype(kind)), np.sort(scores[labels == 1]))
     assert calibrate_arrays(normal, anomalous).to_json() == certificate([path])
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_groups_and_kinds_are_columns(form: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    labels = np.tile([0, 1], 2000)
+    scores, names = rng.normal(4.0 * labels, 1.0), rng.choice(["a", "b", "c"], labels.size)
+    path = tmp_path / f"table.{form}"
+    with duckdb.connect() as connection:
+        connection.register("columns", {"s": scores, "y": labels, "g": names.astype(object)})
+        header = ", HEADER" if form == "csv" else ""
+        connection.execute(f"COPY (SELECT s, y, g FROM columns) TO '{path}' (FORMAT {form}{header})")
+    for column, options in (("by", {"together": True}), ("by", {"pool": True}), ("kinds", {})):
+        expected = calibrate_labelled(scores, labels, **{column: names}, **options)  # type: ignore[call-overload]
+        found = calibrate(path, score="s", label="y", **{column: "g"}, **options)
+        assert found.bare.to_json() == expected.to_json()
+    with pytest.raises(InputError, match="together and pool are for groups"):
+        calibrate(path, score="s", label="y", together=True)
+    with pytest.raises(InputError, match="by goes with no kinds"):
+        calibrate(path, score="s", label="y", by="g", kinds="g")

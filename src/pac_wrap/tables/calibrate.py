@@ -6,7 +6,7 @@ calibrated as they come by. Memory is then bounded by the largest group.
 
 import re
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from functools import partial, reduce
 from itertools import groupby
 from math import inf
@@ -23,12 +23,12 @@ from pac_wrap.base.arguments import OnMissing, Scores, label_of
 from pac_wrap.base.floats import Floats, ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import C, Request, Wanted, certify
+from pac_wrap.method.calibrate import Request, certify
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.curves.curve import Curve, CurveRequest
-from pac_wrap.method.groups.calibrate import Block, Part, whole_groups
+from pac_wrap.method.groups.calibrate import Block, GroupRequest, Part, certify_groups, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_of, too_many
-from pac_wrap.method.kinds import populations_of
+from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds, populations_of
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, T, parts_of
@@ -483,27 +483,49 @@ def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | No
     )
 
 
+Files = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+
 def calibrate(
-    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    files: Files,
     guarantee: Guarantee | Request | None = None,
     *,
     score: str = "score",
     label: str = "label",
+    by: str | None = None,
+    together: bool = False,
+    pool: bool = False,
+    kinds: str | None = None,
     anomaly_label: str | None = None,
     delimiter: str | None = None,
     overlap: str | Overlap | None = None,
-) -> Certificate:
+) -> Any:
     """Return the certificate of labelled scores in files or patterns, in bounded memory.
 
-    Labels are compared as text: 0/1 or true/false, or `anomaly_label` and one other value. The delimiter of a
-    CSV is found from its header, unless it is given.
+    Scores, labels, groups and kinds are columns. Labels are compared as text: 0/1 or true/false, or
+    `anomaly_label` and one other value. The delimiter of a CSV is found from its header, unless it is given.
+    The other parameters are those of `calibrate_labelled`.
     """
+    if by is None and (together or pool):
+        raise InputError("together and pool are for groups; give by too, or leave them out")
+    if by is not None and kinds is not None:
+        raise InputError("by goes with no kinds; leave one of the two out")
+    if kinds is not None:
+        mark = guarantee.label_text if isinstance(guarantee, Request) else anomaly_label
+        asked = partial(KindRequest.of, *asked_of_kinds(guarantee, overlap))
+        with _opened(files, [score, kinds], label, delimiter) as table:
+            return certify_kinds(TableSource(table, score, label, mark, kind=kinds), asked)
     request = Request.of(guarantee, overlap, label_of(anomaly_label))
-    return _of_files(files, request, request.label_text, score, label, delimiter)
+    if by is not None:
+        with _opened(files, [score, by], label, delimiter) as table:
+            source = TableGroups(table, (score, label, by), request.label_text)
+            return certify_groups(source, GroupRequest(request, together, pool))
+    with _opened(files, [score], label, delimiter) as table:
+        return certify(TableSource(table, score, label, request.label_text), request)
 
 
 def certify_curve(
-    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    files: Files,
     delta_fpr: float = 0.05,
     delta_fnr: float = 0.05,
     *,
@@ -516,24 +538,17 @@ def certify_curve(
 ) -> Curve:
     """Return the curve of labelled scores in files or patterns, in bounded memory; see `calibrate`."""
     request = CurveRequest(delta_fpr, delta_fnr, 1, top_fpr, top_fnr)
-    return _of_files(files, request, anomaly_label, score, label, delimiter)
+    with _opened(files, [score], label, delimiter) as table:
+        return certify(TableSource(table, score, label, anomaly_label), request)
 
 
-def _of_files(
-    files: str | PathLike[str] | Sequence[str | PathLike[str]],
-    request: Wanted[C],
-    anomaly_label: str | None,
-    score: str,
-    label: str,
-    delimiter: str | None,
-) -> C:
+def _opened(
+    files: Files, columns: list[str], label: str, delimiter: str | None
+) -> AbstractContextManager[Table]:
     listed = [files] if isinstance(files, (str, PathLike)) else files
     if not listed:
         raise InputError("files are empty; name at least one file or pattern")
-    with open_table(
-        [fspath(file) for file in listed], [score], label, passes=True, delimiter=delimiter
-    ) as table:
-        return certify(TableSource(table, score, label, anomaly_label), request)
+    return open_table([*map(fspath, listed)], columns, label, passes=True, delimiter=delimiter)
 
 
 def are_calibration(source: TableSource, certificate: Certificate, measured: tuple[int, int]) -> bool:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from operator import le
 from typing import Any, Final, cast
 
-from pac_wrap.base.arguments import label_of
+from pac_wrap.base.arguments import check_choice, label_of
 from pac_wrap.base.floats import ScoreType, rounded, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
@@ -41,7 +41,6 @@ from pac_wrap.tables.sql import (
     DOUBLE,
     TEXT,
     Dialect,
-    check_dialect,
     nan_sql,
     one_of,
     quote_name,
@@ -82,7 +81,7 @@ class Source:
     """Two columns of a table in a database: what is to be asked of them, in the database's dialect."""
 
     def __init__(self, table: str, score: str, label: str, dialect: Dialect = "duckdb") -> None:
-        check_dialect(dialect)
+        check_choice("dialect", dialect, tuple(DOUBLE))
         if not re.fullmatch(rf"(?:{_PART})(?:\.(?:{_PART}))*", table):
             raise InputError(
                 f"{quoted(table)} is not the name of a table; write schema.table, and a part with a dot"

@@ -44,11 +44,6 @@ _TOGETHER: Final = 500
 ENDS: Final = ("pac-wrap low", "pac-wrap high", "pac-wrap alarm", "pac-wrap clear")
 
 
-def check_dialect(dialect: str) -> None:
-    """Refuse a dialect that is not known."""
-    check_choice("dialect", dialect, tuple(DOUBLE))
-
-
 def quote_name(name: str, dialect: Dialect = "duckdb") -> str:
     """Return a column name quoted for a dialect."""
     mark = "`" if dialect == "spark" else '"'
@@ -140,7 +135,7 @@ Compared = tuple[str, str]
 
 def compared_column(name: str, dialect: Dialect, table: str = "") -> Compared:
     """Return a column of numbers in any database of a dialect."""
-    check_dialect(dialect)
+    check_choice("dialect", dialect, tuple(DOUBLE))
     column = table + quote_name(name, dialect)
     score = f"CAST({column} AS {DOUBLE[dialect]})"
     return f"{column} IS NULL OR {nan_sql(score, dialect)}", score

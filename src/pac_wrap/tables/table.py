@@ -278,10 +278,11 @@ class Table:
         whole: bool = False,
         delimiter: str | None = None,
         source: str | None = None,
-        progress: Progress = lambda done: None,
-        again: Callable[[], AbstractContextManager["Table"]] | None = None,
     ) -> None:
-        self._connection, self._progress, self._again = connection, progress, again
+        self._connection = connection
+        # what is told how far a query is, and what opens the same table with its rows in order
+        self.progress: Progress = lambda done: None
+        self.again: Callable[[], AbstractContextManager[Table]] | None = None
         self.names, self.files, self.reader, self.scratch = found
         self.csv_files: list[csv_files.CsvFile] = []
         # the number of rows in the files, if it is known
@@ -439,10 +440,10 @@ class Table:
     @contextmanager
     def in_order(self) -> Iterator["Table"]:
         """Yield the same table with its rows in order."""
-        if self._again is None:
+        if self.again is None:
             yield self
             return
-        with self._again() as table:
+        with self.again() as table:
             if self._gone is not None:
                 table._without(*self._gone)
             yield table
@@ -578,7 +579,7 @@ class Table:
         """Report how far a query is, and what is wrong with the files; is it a pass over the whole table?"""
         self._passes += whole
         try:
-            with watched(self._connection, self._progress, max(1, self._passes), self.counted):
+            with watched(self._connection, self.progress, max(1, self._passes), self.counted):
                 yield
         except (duckdb.Error, RuntimeError) as error:
             instead = refusal(error, self.names)
@@ -610,27 +611,20 @@ def open_found(
     `leave_out` are no part of the table, and a warning says how many they are; "" stands for no label.
     """
     wanted = list(dict.fromkeys([*scores, *([] if label is None else [label])]))
-    again = (
-        partial(open_found, found, scores, label, delimiter=delimiter, progress=progress) if passes else None
-    )
+    number = wanted[0] if scores and wanted[0] != label else None
     with connected(found.files, found.scratch, output, passes=passes) as connection:
         try:
             table = Table(
-                connection,
-                found,
-                wanted,
-                number=wanted[0] if scores and wanted[0] != label else None,
-                whole=whole,
-                delimiter=delimiter,
-                source=source,
-                progress=progress,
-                again=again,
+                connection, found, wanted, number=number, whole=whole, delimiter=delimiter, source=source
             )
         except (duckdb.Error, RuntimeError) as error:
             instead = refusal(error, found.names)
             if isinstance(instead, InputError):
                 instead = InputError(f"{instead}; check that it is whole and what its name says")
             raise instead from error
+        table.progress = progress
+        if passes:
+            table.again = partial(open_found, found, scores, label, delimiter=delimiter, progress=progress)
         if leave_out and label is not None:
             table.leave_out(label, leave_out)
         yield table

@@ -260,7 +260,6 @@ def _looked_at(look: Any, delimiter: int, ends: Any, width: int, text: bytes) ->
 
 
 def _blocks(reader: ByteReader) -> Iterator[bytes]:
-    """Yield the bytes of a file, about a million at a time."""
     pieces: list[bytes] = []
     while piece := reader.read1(_BLOCK):
         pieces.append(piece)

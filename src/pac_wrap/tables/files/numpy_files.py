@@ -74,7 +74,6 @@ def _columns(array: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _members(opened: BinaryIO, packed: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive with their names."""
     with ZipFile(opened) as archive:
         members = archive.infolist()
         for member in members:
@@ -108,7 +107,18 @@ def _array(opened: BinaryIO, size: int) -> NDArray[Any]:
     header = opened.read(length)
     if len(header) < length:
         raise ValueError("it ends within its header")
-    kind, shape, columnwise = _described(header.decode(encoding))
+    stated = ast.literal_eval(header.decode(encoding).strip())
+    if not isinstance(stated, dict) or set(stated) != {"descr", "fortran_order", "shape"}:
+        raise ValueError("its header does not describe an array")
+    shape, columnwise = stated["shape"], stated["fortran_order"]
+    sound = isinstance(shape, tuple) and all(type(size) is int and size >= 0 for size in shape)
+    if not sound or not isinstance(columnwise, bool):
+        raise ValueError("its header does not describe an array")
+    kind: np.dtype[Any] = np.lib.format.descr_to_dtype(stated["descr"])
+    if kind.itemsize == 0:
+        raise ValueError("its header describes values of no bytes")
+    if kind.hasobject:
+        raise ValueError("it holds Python objects, which are never loaded")
     wanted = math.prod(shape) * kind.itemsize
     there = size - len(_MAGIC) - 2 - width - length
     if wanted > there:
@@ -122,20 +132,3 @@ def _array(opened: BinaryIO, size: int) -> NDArray[Any]:
         flat[filled : filled + len(block)] = np.frombuffer(block, np.uint8)
         filled += len(block)
     return array
-
-
-def _described(header: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
-    """Return the type and shape that a header states, and whether its columns lie one after the other."""
-    stated = ast.literal_eval(header.strip())
-    if not isinstance(stated, dict) or set(stated) != {"descr", "fortran_order", "shape"}:
-        raise ValueError("its header does not describe an array")
-    shape, columnwise = stated["shape"], stated["fortran_order"]
-    sound = isinstance(shape, tuple) and all(type(size) is int and size >= 0 for size in shape)
-    if not sound or not isinstance(columnwise, bool):
-        raise ValueError("its header does not describe an array")
-    kind: np.dtype[Any] = np.lib.format.descr_to_dtype(stated["descr"])
-    if kind.itemsize == 0:
-        raise ValueError("its header describes values of no bytes")
-    if kind.hasobject:
-        raise ValueError("it holds Python objects, which are never loaded")
-    return kind, shape, columnwise
