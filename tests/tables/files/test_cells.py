@@ -53,17 +53,17 @@ def test_rows_without_doubt_are_those_of_csv(text: str, block: int) -> None:
         return
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     assert all(len(row) == 2 for row in rows)
-    assert found.rows == len(rows)
-    assert found.quoted == ('"' in text)
-    assert found.broken == any(mark in cell for row in rows for cell in row for mark in "\r\n")
-    assert [kind_of(one) for one in found.spelled] == [spelled([row[i] for row in rows]) for i in range(2)]
+    assert found["rows"] == len(rows)
+    assert found["quoted"] == ('"' in text)
+    assert found["broken"] == any(mark in cell for row in rows for cell in row for mark in "\r\n")
+    assert [kind_of(one) for one in found["spelled"]] == [spelled([row[i] for row in rows]) for i in range(2)]
 
 
 def test_most_quotes_are_no_doubt() -> None:
     for text in ('a,b\n"x, y",1\n"say ""hi""",\n', 'a,b\r\n"","1.5"\r\n\r\n"\r\n",2', '"a","b"'):
         found = count_rows(io.BytesIO(text.encode()), ",", 2)
         assert found is not None, text
-        assert found.quoted
+        assert found["quoted"]
     for text in ('a,b\nx"y,1\n', 'a,b\n "x",1\n', 'a,b\n"x"y,1\n', 'a,b\n"x,1\n', "a,b\n1,2\n1,2\r\n", ""):
         assert count_rows(io.BytesIO(text.encode()), ",", 2) is None, text
 

@@ -58,9 +58,9 @@ PACKED: Final = ".gz"
 
 @dataclass(frozen=True, slots=True)
 class CsvFile:
-    """A CSV file; the number of rows and the line end are known if engines may read it as it is.
+    """A CSV file; the number of rows, without the header, and the line end if engines may read it as it is.
 
-    So is how the cells of each column are spelled, if C has looked at them.
+    Whether cells are quoted or hold line breaks, and how those of each column are spelled, if C has looked.
     """
 
     path: Path
@@ -89,7 +89,7 @@ def survey(file: Path, wanted: Sequence[str], delimiter: str | None) -> CsvFile:
     with opened(file) as reader:
         counted = count_rows(reader, found.header.delimiter, width)
     if counted is not None:
-        return replace(found, **counted._asdict())
+        return replace(found, **counted)
     with opened(file) as reader:
         counts = _scan(reader, found.header.delimiter)
     if counts is None:
@@ -177,16 +177,6 @@ def opened(file: Path) -> Iterator[ByteReader]:
         ) from error
 
 
-class CountedRows(NamedTuple):
-    """Rows without the header, the line end, whether cells are quoted or hold line breaks, their spelling."""
-
-    rows: int
-    line_end: str
-    quoted: bool
-    broken: bool
-    spelled: tuple[int, ...]
-
-
 def library() -> Path:
     """Return where the compiled source lies, if it does; its name tells of which source it was made."""
     return _SOURCE.with_name(f"cells-{zlib.crc32(_SOURCE.read_bytes()):08x}.so")
@@ -198,8 +188,8 @@ def functions() -> dict[str, Any] | None:
     return compiled_functions(library(), "CSV files with quotes are read more slowly")
 
 
-def count_rows(reader: ByteReader, delimiter: str, width: int) -> CountedRows | None:
-    """Return what is known about a file after one pass, None if a row is in doubt or line ends are mixed."""
+def count_rows(reader: ByteReader, delimiter: str, width: int) -> dict[str, Any] | None:
+    """Return what `CsvFile` says after one pass, None if a row is in doubt or line ends are mixed."""
     compiled = functions()
     if compiled is None:
         return None
@@ -243,8 +233,8 @@ def count_rows(reader: ByteReader, delimiter: str, width: int) -> CountedRows | 
     rows, _, plain, packed, quoted, broken, _ = counts.tolist()
     if not rows or (plain and packed):
         return None
-    line_end = "\r\n" if packed else "\n"
-    return CountedRows(rows - 1, line_end, quoted > 0, broken > 0, tuple(spelled.tolist()))
+    found = {"rows": rows - 1, "line_end": "\r\n" if packed else "\n", "spelled": tuple(spelled.tolist())}
+    return found | {"quoted": quoted > 0, "broken": broken > 0}
 
 
 def _looked_at(look: Any, delimiter: int, ends: Any, width: int, text: bytes) -> tuple[int, Any, Any]:

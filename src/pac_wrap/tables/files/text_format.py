@@ -495,13 +495,9 @@ def _object(text: str, on_line: bool) -> Any:
         found = None
     if type(found) is not dict:
         return f"{_NO_OBJECT}{' on one line' * on_line}; fix that row"
-    nested = any(isinstance(value, (dict, list)) for value in found.values())
-    return _as_written(text) if nested else found
-
-
-def _as_written(text: str) -> dict[str, Any]:
-    """Return an object that is known to be one; what is nested in it is the text that it is written as."""
-    found: dict[str, Any] = {}
+    if not any(isinstance(value, (dict, list)) for value in found.values()):
+        return found
+    # what is nested in it is known as the text that it is written as
     place = _after_space(text, 1)
     while text[place] != "}":
         name, place = _DECODER.raw_decode(text, place)
