@@ -5,7 +5,6 @@ from math import log, log10
 from typing import Any, Final
 
 from pac_wrap.base.floats import rounded_up
-from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import Group, text_of
 from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, Watch, called, wealth_text
 from pac_wrap.method.monitoring.monitor import Member, Monitor
@@ -25,21 +24,42 @@ _LEAST: Final = -4.0
 MOST_DRAWN: Final = 12
 
 
-def _is_grouped(monitor: Monitor) -> bool:
-    return isinstance(monitor.certificate, GroupCertificate)
-
-
 def account_of_monitor(monitor: Monitor) -> Account:
     """Return what a monitor knows: every alarm, every watch, and the wealth of each over time."""
-    alarms, grouped = list(map(str, monitor.alarms)), _is_grouped(monitor)
-    ordered = sorted(monitor.members.items(), key=lambda pair: _nearness(pair[1]), reverse=True)
+
+    def nearness(pair: tuple[Any, Member]) -> tuple[float, ...]:
+        """Return how near to an alarm a member is: those with one first."""
+        one = pair[1]
+        return float(bool(one.alarms)), max(watch.log_wealth + log(watch.alpha) for watch in one.watches)
+
+    alarms = list(map(str, monitor.alarms))
+    ordered = sorted(monitor.members.items(), key=nearness, reverse=True)
     members = [(f"{called(groups)}: " if groups else "", one) for groups, one in ordered[:MOST_DRAWN]]
     status = Status("certified", "No alarm")
     if alarms or not monitor.points:
         status = Status("broken", "Alarm", 1) if alarms else Status("none", "Nothing is known", 1)
-    notes = _notes(monitor)
+    notes = [] if monitor.points else ["No point was counted so far."]
+    if monitor.table is not None:
+        notes += map(sentence, monitor.notes)
+        known = {"unseen": monitor.unseen, "unpromised": monitor.unpromised, "groups": []}
+        for groups, one in monitor.members.items():
+            whose = {"group": groups if len(groups) > 1 else groups[0], "rows": one.rows}
+            known["groups"].append(whose | _content(monitor, one))
+    else:
+        known = _content(monitor, monitor.members[()])
+        if monitor.unscored:
+            notes.append(f"{monitor.unscored:,} rows have no score and count nowhere.")
+        notes += (f"The {name} is not watched: nothing can contradict it." for name in known["unwatched"])
     if len(alarms) > MOST_DRAWN:
         notes.insert(0, f"{len(alarms) - MOST_DRAWN:,} more alarms are in the JSON.")
+    within = "" if monitor.table is None else " Rows are counted within each group."
+    lead = (
+        "Each line is what bets on a broken promise have become, on a scale of powers of ten. As long as the"
+        " promise is kept, a line seldom ever reaches the dashed one. What rises far above it is cut off."
+    )
+    pictures = (_picture(name, one, watch) for name, one in members for watch in one.watches)
+    undrawn = len(ordered) - len(members)
+    more = f"{undrawn:,} more groups have no alarm, or a wealth further below it than these."
     return Account(
         "Watch of a certificate",
         f"{monitor.rows:,} rows",
@@ -49,46 +69,30 @@ def account_of_monitor(monitor: Monitor) -> Account:
             *only(rows=monitor.rows, points=monitor.points, alpha=monitor.alpha),
             *only(alarm=alarms[0] if alarms else None),
             Section(items=tuple(notes)),
-            Section("Wealth over time", _wealth(members, len(ordered) - len(members), grouped), "wealth"),
+            Section("Wealth over time", (lead + within, *pictures, *([more] * bool(undrawn))), "wealth"),
             Section("What is watched", _watched(members, rounded_up(monitor.alpha)), "watched"),
-            *only(**_known(monitor)),
+            *only(**known),
         ),
         of="monitor",
     )
 
 
-def _known(monitor: Monitor) -> dict[str, Any]:
-    """Return what programs read of every watch and every alarm."""
-    if not _is_grouped(monitor):
-        return _content(monitor, monitor.members[()])
-    found = [
-        {"group": groups if len(groups) > 1 else groups[0], "rows": one.rows} | _content(monitor, one)
-        for groups, one in monitor.members.items()
-    ]
-    return {"unseen": monitor.unseen, "unpromised": monitor.unpromised, "groups": found}
-
-
 def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
-    return {
-        "unscored": member.unscored,
-        "unwatched": monitor.unwatched(member),
-        "watches": [_facts(watch) for watch in member.watches],
-        "alarms": [
-            asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
-            for alarm in member.alarms
-        ],
-    }
-
-
-def _wealth(members: list[tuple[str, Member]], undrawn: int, grouped: bool) -> tuple[Item, ...]:
-    within = " Rows are counted within each group." if grouped else ""
-    lead = (
-        "Each line is what bets on a broken promise have become, on a scale of powers of ten. As long as the"
-        " promise is kept, a line seldom ever reaches the dashed one. What rises far above it is cut off."
-    )
-    pictures = (_picture(name, one, watch) for name, one in members for watch in one.watches)
-    more = f"{undrawn:,} more groups have no alarm, or a wealth further below it than these."
-    return (lead + within, *pictures, *([more] * bool(undrawn)))
+    """Return what programs read of every watch and every alarm."""
+    watches = []
+    for watch in member.watches:
+        facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_wealth": watch.log_wealth}
+        facts |= {"log_bar": -log(watch.alpha), "alpha": watch.alpha, "delta": watch.delta}
+        if watch.ceiling is not None:
+            rate = watch.rate
+            facts |= {"count": rate.count, "limit": watch.ceiling, "low": rate.low, "high": rate.high}
+        watches.append(facts)
+    alarms = [
+        asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
+        for alarm in member.alarms
+    ]
+    unwatched = member.unwatched(monitor.asked)
+    return {"unscored": member.unscored, "unwatched": unwatched, "watches": watches, "alarms": alarms}
 
 
 def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
@@ -111,22 +115,6 @@ def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
     )
 
 
-def _notes(monitor: Monitor) -> list[str]:
-    """Return sentences about what is not watched, and about a monitor that has counted nothing."""
-    told = [] if monitor.points else ["No point was counted so far."]
-    if _is_grouped(monitor):
-        return [*told, *map(sentence, monitor.notes)]
-    if monitor.unscored:
-        told.append(f"{monitor.unscored:,} rows have no score and count nowhere.")
-    lacking = monitor.unwatched(monitor.members[()])
-    return [*told, *(f"The {name} is not watched: nothing can contradict it." for name in lacking)]
-
-
-def _nearness(member: Member) -> tuple[float, ...]:
-    """Return how near to an alarm a member is: those with one first."""
-    return (float(bool(member.alarms)), max(one.log_wealth + log(one.alpha) for one in member.watches))
-
-
 def monitor_metrics(monitor: Monitor) -> str:
     """Return what a monitor knows in the text format of Prometheus, for a file that is scraped."""
     watches: list[tuple[Watch, dict[str, str]]] = []
@@ -140,10 +128,14 @@ def monitor_metrics(monitor: Monitor) -> str:
     alarmed = [labels for labels, _ in rising]
     batches = [(of if one.id is None else of | {"batch": one.id}, float(one.row)) for of, one in rising]
     shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
+    reasons = {"never seen": monitor.unseen, "promised nothing": monitor.unpromised}
+    apart = [
+        ({"reason": reason}, float(rows)) for reason, rows in reasons.items() if monitor.table is not None
+    ]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
         ("rows_total", "counter", "Rows that were fed.", [({}, monitor.rows)]),
         ("unscored_total", "counter", "Rows without a score, which count nowhere.", unscored),
-        ("unwatched_total", "counter", "Rows of groups that are not watched.", _unwatched(monitor)),
+        ("unwatched_total", "counter", "Rows of groups that are not watched.", apart),
         ("points_total", "counter", "Points that a watch counts.", [(of, one.n) for one, of in watches]),
         ("errors_total", "counter", "Errors, or undecided points.", [(of, one.count) for one, of in shares]),
         ("limit", "gauge", "The share that is allowed.", [(of, one.ceiling or 0.0) for one, of in shares]),
@@ -158,15 +150,10 @@ def monitor_metrics(monitor: Monitor) -> str:
     for name, kind, text, values in metrics:
         if values:
             lines += [f"# HELP {_PREFIX}_{name} {text}", f"# TYPE {_PREFIX}_{name} {kind}"]
-            lines += [f"{_PREFIX}_{name}{_labels(labels)} {_number(value)}" for labels, value in values]
+        for labels, value in values:
+            number = str(int(value)) if float(value).is_integer() else repr(float(value))
+            lines.append(f"{_PREFIX}_{name}{_labels(labels)} {number}")
     return "\n".join(lines) + "\n"
-
-
-def _unwatched(monitor: Monitor) -> list[tuple[dict[str, str], float]]:
-    """Return how many rows belong to groups that are not watched, by the reason; none without groups."""
-    if not _is_grouped(monitor):
-        return []
-    return [({"reason": "never seen"}, monitor.unseen), ({"reason": "promised nothing"}, monitor.unpromised)]
 
 
 def _group_labels(groups: tuple[Group, ...]) -> dict[str, str]:
@@ -174,6 +161,16 @@ def _group_labels(groups: tuple[Group, ...]) -> dict[str, str]:
         return {"pool": "true"} if groups else {}
     # to Prometheus a label that is empty is one that is not there, so a group of no name needs another one
     return {"missing": "true"} if groups[0] is None else {"group": text_of(groups[0]) or ""}
+
+
+def _labels(labels: dict[str, str]) -> str:
+    """Return labels as Prometheus writes them; foreign text is escaped."""
+    pairs = []
+    for name, value in labels.items():
+        plain = value.encode("utf-8", "backslashreplace").decode()
+        escaped = plain.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        pairs.append(f'{name}="{escaped}"')
+    return f"{{{','.join(pairs)}}}" if pairs else ""
 
 
 def _picture(name: str, member: Member, watch: Watch) -> Figure:
@@ -198,27 +195,3 @@ def _picture(name: str, member: Member, watch: Watch) -> Figure:
     drawn = {"path": f"M{points}", "bar": y(bar), "alarm": place, "ticks": ticks, "rows": member.rows}
     drawn["size"] = _WIDTH, _HEIGHT, _TOP
     return Figure("wealth", drawn, words, name + _TITLES[watch.name])
-
-
-def _facts(watch: Watch) -> dict[str, Any]:
-    facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_wealth": watch.log_wealth}
-    facts |= {"log_bar": -log(watch.alpha), "alpha": watch.alpha, "delta": watch.delta}
-    if watch.ceiling is None:
-        return facts
-    rate = watch.rate
-    return facts | {"count": rate.count, "limit": watch.ceiling, "low": rate.low, "high": rate.high}
-
-
-def _labels(labels: dict[str, str]) -> str:
-    """Return labels as Prometheus writes them; foreign text is escaped."""
-    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-    return f"{{{pairs}}}" if pairs else ""
-
-
-def _escaped(text: str) -> str:
-    plain = text.encode("utf-8", "backslashreplace").decode()
-    return plain.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))

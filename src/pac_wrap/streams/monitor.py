@@ -33,7 +33,7 @@ _BATCH: Final = 1 << 18
 # how a file writes that there is no label; "none" and the like may be labels
 _MISSING: Final = ("", "nan")
 _MISSING_CODE: Final = 2
-_NO_BATCH: Final = "a row has none; name the batch of every row"
+_NO_BATCH: Final = "names the batch of each row, but a row has none; name the batch of every row"
 
 
 class Rows(NamedTuple):
@@ -46,12 +46,6 @@ class Rows(NamedTuple):
     labels: NDArray[np.float64] | None
     groups: list[Any] | None = None
     batches: list[str] | None = None
-
-    def part(self, start: int, end: int) -> "Rows":
-        """Return some of the rows, in memory of their own."""
-        labels = None if self.labels is None else self.labels[start:end].copy()
-        groups = None if self.groups is None else self.groups[start:end]
-        return Rows(self.scores[start:end].copy(), labels, groups)
 
 
 class Columns(NamedTuple):
@@ -102,10 +96,9 @@ class _Codes(dict[str, float]):
 def strange_label(label: str, text: str, anomaly_label: str | None, others: tuple[str, ...]) -> InputError:
     """Return the refusal of a label that is neither that of anomalies nor that of normal points."""
     if anomaly_label is None:
-        remedy = "must be 0/1 or true/false, or empty where there is none"
         return InputError(
-            f"column {quoted(label)} {remedy}, got {quoted(text)}; name the label of anomalies with"
-            " --anomaly-label"
+            f"column {quoted(label)} must be 0/1 or true/false, or empty where there is none, got"
+            f" {quoted(text)}; name the label of anomalies with --anomaly-label"
         )
     return InputError(
         f"column {quoted(label)} must hold {quoted(anomaly_label)} and one other value, got"
@@ -149,9 +142,11 @@ def rows_of_lines(
             labels, wrong = _labels(codes, values[label][: scores.size], before)
             scores, error = scores[: labels.size], wrong or error
         if batch is not None:
-            batches, wrong = _names(batch, values[batch][: scores.size], before)
-            scores, error = scores[: len(batches)], wrong or error
-            labels = None if labels is None else labels[: scores.size]
+            batches = list(map(_text, values[batch][: scores.size]))
+            if "" in batches:
+                batches = batches[: batches.index("")]
+                error = InputError(f"row {before + len(batches) + 1:,}: column {quoted(batch)} {_NO_BATCH}")
+                scores, labels = scores[: len(batches)], None if labels is None else labels[: len(batches)]
         before += scores.size
         if group is not None:  # an empty cell is none, as in a table; JSON tells the empty text from none
             own = values[group][: scores.size]
@@ -207,7 +202,10 @@ def whole_batches(parts: Iterator[Rows]) -> Iterator[tuple[str, Rows]]:
                 yield name, _joined(held)
                 held = []
             name = str(names[start])
-            held.append(rows.part(start, end))
+            # in memory of their own
+            labels = None if rows.labels is None else rows.labels[start:end].copy()
+            groups = None if rows.groups is None else rows.groups[start:end]
+            held.append(Rows(rows.scores[start:end].copy(), labels, groups))
     if held:
         yield name, _joined(held)
 
@@ -228,7 +226,7 @@ def _batch_sql(table: Table, columns: Columns) -> tuple[list[str], str]:
     assert columns.batch is not None
     text = f"CAST({group_sql(table, (columns.score, columns.batch))} AS VARCHAR)"
     if table.rows(f"SELECT 1 FROM source WHERE {text} IS NULL OR {text} = '' LIMIT 1"):
-        raise InputError(f"column {quoted(columns.batch)} names the batch of each row, but {_NO_BATCH}")
+        raise InputError(f"column {quoted(columns.batch)} {_NO_BATCH}")
     table.rows(f"CREATE TYPE batch_names AS ENUM (SELECT DISTINCT {text} FROM source ORDER BY 1)")
     names = table.rows("SELECT unnest(enum_range(CAST(NULL AS batch_names)))")
     return [name for (name,) in names], f"CAST(enum_code(CAST({text} AS batch_names)) AS DOUBLE)"
@@ -253,27 +251,14 @@ def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
 
 def _labels(codes: _Codes, values: list[Any], before: int) -> tuple[NDArray[np.float64], InputError | None]:
     """Return labels up to the first that is none, and its refusal."""
-    found: list[float] = []
+    found, refusal = list[float](), None
     try:
         for value in values:
             found.append(codes[value if isinstance(value, str) else _text(value)])
     except InputError as error:
         refusal = InputError(f"row {before + len(found) + 1:,}: {error}")
         refusal.__cause__ = error
-        return np.array(found), refusal
-    return np.array(found), None
-
-
-def _names(batch: str, values: list[Any], before: int) -> tuple[list[str], InputError | None]:
-    """Return the names of batches up to the first row that has none, and its refusal."""
-    found = list(map(_text, values))
-    if "" not in found:
-        return found, None
-    first = found.index("")
-    problem = (
-        f"row {before + first + 1:,}: column {quoted(batch)} names the batch of each row, but {_NO_BATCH}"
-    )
-    return found[:first], InputError(problem)
+    return np.array(found), refusal
 
 
 def _text(value: Any) -> str:

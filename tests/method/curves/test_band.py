@@ -12,8 +12,7 @@ from scipy.stats import binom
 
 from pac_wrap import InputError
 from pac_wrap.base.arguments import LEAST_DELTA
-from pac_wrap.method.curves.band import Band, _anchored, anchor_ranks, band_of, failure
-from pac_wrap.method.curves.crossing import keeping
+from pac_wrap.method.curves.band import Band, _anchored, anchor_ranks, band_of, keeping
 from pac_wrap.tails import error_budget, min_samples, upper_bound
 
 
@@ -29,7 +28,7 @@ def test_the_level_is_exact_to_six_digits_and_never_above(n: int, delta: float) 
     assert fails(band.level) <= delta < fails(band.level * (1 + 1e-6))
     assert float(f"{band.level:.8g}") == band.level
     # and the bounds that are used are at least as safe, and no less sharp
-    assert delta * (1 - 1e-5) <= failure(n, band.bounds, band.ranks) <= delta
+    assert delta * (1 - 1e-5) <= keeping(n, band.bounds, at_least=band.ranks + 1).failure <= delta
 
 
 def test_one_point_has_the_whole_delta() -> None:
@@ -72,7 +71,7 @@ def test_a_top_leaves_as_many_ranks_as_have_bounds_up_to_it(n: int, top: float) 
     if count < anchor_ranks(n).size:
         assert _anchored(n, 0.05, count + 1).of(anchor_ranks(n)[count]) > top
     if count:
-        assert 0.05 * (1 - 1e-5) <= failure(n, band.bounds, band.ranks) <= 0.05
+        assert 0.05 * (1 - 1e-5) <= keeping(n, band.bounds, at_least=band.ranks + 1).failure <= 0.05
     if 0 < count < whole.ranks.size:
         assert band.level > whole.level
         assert (band.bounds < whole.bounds[:count]).all()
@@ -128,7 +127,7 @@ def test_the_next_smaller_anchor_would_fail() -> None:
     between = np.arange(0, n, 97)
     lower = band.bounds[np.searchsorted(band.ranks, between, side="right") - 1]
     rising = np.maximum.accumulate(lower + np.arange(lower.size) * 1e-13)
-    assert failure(n, rising, between) > 0.9
+    assert keeping(n, rising, at_least=between + 1).failure > 0.9
 
 
 def worst_failure(band: Band, masses: tuple[Fraction, ...]) -> Fraction:

@@ -138,9 +138,9 @@ def test_a_late_change_is_found_and_dated() -> None:
     _, _, reached = BETS.took(BETS.unplaced(), labels, rows, NONE, log(100.0))
     assert reached is not None
     assert 20_000 < reached.point < 20_600
-    since = BETS.strongest(reached.placed)
-    assert abs(since.row - 20_000) < 400
-    assert since.fates.sum() == reached.point + 1 - (since.row - 1)
+    _, row, _, fates = BETS.strongest(reached.placed)
+    assert abs(row - 20_000) < 400
+    assert fates.sum() == reached.point + 1 - (row - 1)
     one_bet = log_wealth(np.cumsum(labels), rows, 0.05)
     assert np.argmax(one_bet >= log(100.0)) > 22_000
 

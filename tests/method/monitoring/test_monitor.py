@@ -166,7 +166,7 @@ def test_a_promise_that_nothing_can_contradict_is_not_watched() -> None:
         certificate = calibrate(range(1000), [])
     monitor = Monitor(certificate, alpha=0.02)
     assert [(watch.name, watch.alpha) for watch in monitor.watches] == [("FPR", 0.02)]
-    assert monitor.unwatched(monitor.members[()]) == ("FNR",)
+    assert monitor.members[()].unwatched(monitor.asked) == ("FNR",)
     assert "not watched: FNR, which nothing can contradict" in str(monitor)
     with pytest.warns(UserWarning, match="nothing is promised"):
         nothing = calibrate([0.0], [1.0])

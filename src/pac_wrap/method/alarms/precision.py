@@ -153,7 +153,14 @@ def shares_of(one: "Certificate", delta: float | None) -> Shares:
     # with too few anomalies nothing is ever declared normal
     lacking = one.fnr.errors is None
     if known and one.overlap.fixed_sizes and not pooled:
-        found = found._replace(sure=float_below(_caught_too(one, deltas, counted, lacking)))
+        # how surely the ceiling of the FPR and the share of anomalies that are caught hold: eq. (121)
+        own: tuple[float, ...] = (counted,)
+        if not lacking:
+            own = (fnr.delta,) if counted <= fnr.delta else (fnr.delta, counted)
+        sure = confidence_left(fpr.delta, *own)
+        if are_independent(one.assumptions):
+            sure = kept_together(_sure(one), confidence_left(*own))
+        found = found._replace(sure=float_below(sure))
     if one.rule.single:
         return found
     if one.regime is Regime.SEPARATED:  # two thresholds all the same: alarms begin at clear_below
@@ -190,16 +197,6 @@ def _sure(one: "Certificate") -> Decimal:
     return Decimal(repr(one.confidences.get("FPR", 1.0)))
 
 
-def _caught_too(one: "Certificate", deltas: tuple[float, float], counted: float, lacking: bool) -> Decimal:
-    """Return how surely the ceiling of the FPR and the share of anomalies that are caught hold: eq. (121)."""
-    own: tuple[float, ...] = (counted,)
-    if not lacking:
-        own = (deltas[1],) if counted <= deltas[1] else (deltas[1], counted)
-    if are_independent(one.assumptions):
-        return kept_together(_sure(one), confidence_left(*own))
-    return confidence_left(deltas[0], *own)
-
-
 class AlarmBounds:
     """What the alarms of a certificate are worth; a part of `Certificate`."""
 
@@ -208,6 +205,8 @@ class AlarmBounds:
     def precision(self, prevalence: Prevalence, *, delta: float | None = None) -> Bounds:
         """Return a lower bound of the precision, the share of anomalies among future alarms: eq. (48).
 
+        Its confidence is that of eq. (121).
+
         Parameters
         ----------
         prevalence : float or pair of floats
@@ -215,11 +214,6 @@ class AlarmBounds:
         delta : float, optional
             The chance that a share counted where the classes overlap is less than its bound; by default that
             of the FNR.
-
-        Returns
-        -------
-        Bounds
-            The least precision, with the confidence of eq. (121).
 
         Examples
         --------
@@ -241,7 +235,7 @@ class AlarmBounds:
     def precision_from_unlabelled(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
         """Return a lower bound of the precision of future alarms from new points without labels: eq. (50).
 
-        Only the normal points must be like those of the calibration.
+        Only the normal points must be like those of the calibration. It is 0 if all alarms may be false.
 
         Parameters
         ----------
@@ -250,11 +244,6 @@ class AlarmBounds:
             will be undecided too. NaN counts as undecided.
         delta : float
             The chance that the share of alarms is less than its bound.
-
-        Returns
-        -------
-        Bounds
-            The least precision; 0 if all alarms may be false.
 
         Examples
         --------
@@ -269,11 +258,15 @@ class AlarmBounds:
         """Return a lower bound of the precision from counted verdicts."""
         promise = false_alarms_of(cast("Certificate", self))
         share, rate = lower_bound(counted.alarms, counted.points, delta), promise.ceiling
-        low = 0.0 if share <= rate else 1.0 - _odds(rate) / _odds(share)
+        low = 0.0
+        if share > rate:
+            low = 1.0 - rate / (1.0 - rate) / (share / (1.0 - share) if share < 1.0 else inf)
         return Bounds(low, 1.0, _left(promise.delta, delta))
 
     def prevalence_of(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
         """Return bounds of the share of anomalies among new points without labels: eq. (51).
+
+        They go from 0 where no ceiling of the FPR is certified, and to 1 where none of the FNR is.
 
         Parameters
         ----------
@@ -281,11 +274,6 @@ class AlarmBounds:
             The scores of new points; see `precision_from_unlabelled`.
         delta : float
             The chance that the share of alarms, or of points declared normal, is less than its bound.
-
-        Returns
-        -------
-        Bounds
-            From 0 where no ceiling of the FPR is certified, to 1 where none of the FNR is.
 
         Examples
         --------
@@ -313,7 +301,8 @@ class AlarmBounds:
     def workload(self, prevalence: Prevalence, per: int = 1000, *, delta: float | None = None) -> Workload:
         """Return how many alarms, right and false ones, misses and undecided points to expect: eq. (49).
 
-        Only a ceiling of the FPR is needed; without one of the FNR, all anomalies may be missed.
+        Only a ceiling of the FPR is needed; without one of the FNR, all anomalies may be missed. All bounds
+        hold together.
 
         Parameters
         ----------
@@ -324,11 +313,6 @@ class AlarmBounds:
         delta : float, optional
             The chance that a share counted where the classes overlap exceeds its bound; by default that of
             the rate of the same class.
-
-        Returns
-        -------
-        Workload
-            Bounds of the expected numbers, all of which hold together.
 
         Examples
         --------
@@ -375,10 +359,6 @@ def as_interval(prevalence: Prevalence) -> tuple[float, float]:
         "prevalence must be a share between 0 and 1, or two of them, the smaller first;"
         f" got {quoted(prevalence)}"
     )
-
-
-def _odds(share: float) -> float:
-    return share / (1.0 - share) if share < 1.0 else inf
 
 
 def _left(*deltas: float) -> float:

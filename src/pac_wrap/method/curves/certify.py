@@ -101,32 +101,20 @@ def certify_curve_labelled(
     top_fpr: float | None = None,
     top_fnr: float | None = None,
 ) -> Curve | dict[Group, Curve]:
-    """Return the curve for one array of scores and one of labels, or one for each group.
+    """Return the curve for one array of scores and one of labels, or a dict with one for each group.
+
+    The other parameters are those of `certify_curve`.
 
     Parameters
     ----------
     scores, labels : array-like
         One score and one label per point, 0 (normal) or 1 (anomalous).
-    delta_fpr, delta_fnr : float
-        The chance that some bound of the rate does not hold: in a group, or in any of them.
     anomaly_label : object
         The label that marks an anomaly.
     by : array-like, optional
         The group of each point; see `calibrate_labelled`.
     together : bool
         With `by`: whether the curves of all groups are to hold at once, with these deltas: eq. (53).
-    top_fpr, top_fnr : float, optional
-        The largest bound that matters; see `certify_curve`.
-
-    Returns
-    -------
-    Curve or dict
-        That of `certify_curve` for the two classes; with `by` the curve of each group by its value.
-
-    Raises
-    ------
-    InputError
-        If the columns do not fit together, or one is none of its kind.
 
     Examples
     --------
@@ -165,26 +153,14 @@ def certify_curve_chunks(
 ) -> Curve:
     """Return the curve that `certify_curve` gives for all chunks put together, byte for byte.
 
+    The other parameters are those of `certify_curve`.
+
     Parameters
     ----------
     chunks : callable
         Starts a fresh iteration over pairs of scores and labels, the same pairs each time.
-    delta_fpr, delta_fnr : float
-        The chance that some bound of the rate does not hold.
     anomaly_label : object
         The label that marks an anomaly.
-    top_fpr, top_fnr : float, optional
-        The largest bound that matters; see `certify_curve`.
-
-    Returns
-    -------
-    Curve
-        That of all scores together.
-
-    Raises
-    ------
-    InputError
-        If a chunk is no pair of scores and labels, or the chunks change between two passes.
 
     Examples
     --------

@@ -74,18 +74,8 @@ _ALWAYS: Final = np.uint64(order_key(-inf))
 class CurveSide:
     """The steps of one class: at most `ranks[j]` errors beyond `scores[j]`, and `bounds[j]` for their rate.
 
-    Attributes
-    ----------
-    n, digest : int and str
-        How many calibration points there were, and a digest of their scores.
-    delta, level : float
-        The chance that some bound does not hold, and that of each bound by itself: eq. (36).
-    ranks, bounds : tuple of int and tuple of float
-        The counts of errors that have a bound of their own, and these; above the last rank the bound is 1.
-    scores : tuple of float
-        The (rank + 1)-th largest normal score, or the (rank + 1)-th smallest anomalous one.
-    top : float or None
-        The largest bound that was asked for.
+    Above the last rank the bound is 1. `level` is the chance that one bound fails, `delta` that some does:
+    eq. (36). A score is the (rank + 1)-th largest normal one, or the (rank + 1)-th smallest anomalous one.
     """
 
     n: int
@@ -106,17 +96,9 @@ class CurveSide:
         found = tuple(find(scores, rank + 1) for rank in ranks)
         return cls(scores.size, scores.digest, delta, band.level, ranks, bounds, found, top)
 
-    def budget(self, bound: float) -> Budget | None:
-        """Return the budget of a bound of this class, None for 1."""
-        return None if bound >= 1.0 else Budget.of(self.n, bound, self.level)
-
     def budgets(self) -> list[int]:
         """Return the error budget of each bound."""
         return budgets_at(self.n, np.array(self.bounds), self.level, np.array(self.ranks, dtype=np.int64))
-
-    def score_at(self, errors: int | None) -> float:
-        """Return the score beyond which at most so many points are errors."""
-        return self.scores[bisect_left(self.ranks, errors or 0)]
 
     def score_within(self, ceiling: float) -> float | None:
         """Return the score beyond which the bound keeps a ceiling, the one with most errors; None if none."""
@@ -220,9 +202,6 @@ class Curve(Traced, SavedAsJSON):
     >>> curve = certify_curve(range(1000), range(900, 1900))
     >>> round(curve.fpr(950), 4), round(curve.fnr(950), 4)
     (0.0741, 0.0741)
-    >>> certificate = curve.choose(max_fpr=0.05)
-    >>> certificate.rule.single, certificate.fpr.ceiling <= 0.05
-    (True, True)
     """
 
     normal: CurveSide
@@ -253,11 +232,6 @@ class Curve(Traced, SavedAsJSON):
         ----------
         thresholds : float or array-like of float
             The thresholds; at inf the rule never declares an anomaly, and the rate is 0.
-
-        Returns
-        -------
-        float or ndarray of float
-            The bounds.
         """
         return _at(self.normal.false_alarms, thresholds)
 
@@ -268,11 +242,6 @@ class Curve(Traced, SavedAsJSON):
         ----------
         thresholds : float or array-like of float
             The thresholds; at -inf the rule declares everything an anomaly, and the rate is 0.
-
-        Returns
-        -------
-        float or ndarray of float
-            The bounds.
         """
         return _at(self.anomalous.misses, thresholds)
 
@@ -284,39 +253,33 @@ class Curve(Traced, SavedAsJSON):
         threshold : float
             Any finite number, however it was chosen.
 
-        Returns
-        -------
-        Certificate
-            One that `verify` checks against the scores, like any other.
-
         Raises
         ------
         InputError
             If neither rate has a bound below 1 there.
         """
         given = Given(threshold, self.normal.top, self.anomalous.top)
-        fpr = self.normal.budget(self.fpr(given.threshold))
-        fnr = self.anomalous.budget(self.fnr(given.threshold))
-        if fpr is None and fnr is None:
+        sides, bounds = (self.normal, self.anomalous), (self.fpr(given.threshold), self.fnr(given.threshold))
+        if min(bounds) >= 1.0:
             raise InputError(
                 f"the threshold {given.threshold!r} bounds neither rate below 1; choose another, or negate"
                 " scores that are upside down"
             )
-        alarm = None if fpr is None else nextafter(self.normal.score_at(fpr.errors), inf)
-        clear = None if fnr is None else self.anomalous.score_at(fnr.errors)
-        max_fpr, max_fnr = (None if one is None else one.rate for one in (fpr, fnr))
-        asked = Guarantee(max_fpr, max_fnr, self.normal.delta, self.anomalous.delta)
-        tau = Rule(given.threshold, given.threshold)
+        max_fpr, max_fnr = (bound if bound < 1.0 else None for bound in bounds)
+        asked, clauses = Guarantee(max_fpr, max_fnr, self.normal.delta, self.anomalous.delta), []
+        for one, side, bound in zip(asked_of(asked), sides, bounds, strict=True):
+            budget = edge = None
+            if bound < 1.0:
+                budget = Budget.of(side.n, bound, side.level)
+                # the score beyond which at most so many points are errors
+                score = side.scores[bisect_left(side.ranks, budget.errors or 0)]
+                edge = nextafter(score, inf) if one.normal else score
+            clauses.append(Clause(one.of, one.promise, one.promise, side.n, side.digest, budget, edge))
         return Certificate(
             guarantee=asked,
             overlap=given,
-            clauses=tuple(
-                Clause(one.of, one.promise, one.promise, side.n, side.digest, budget, edge)
-                for one, side, budget, edge in zip(
-                    asked_of(asked), (self.normal, self.anomalous), (fpr, fnr), (alarm, clear), strict=True
-                )
-            ),
-            rule=tau.before_rounding(self.score_type),
+            clauses=tuple(clauses),
+            rule=Rule(given.threshold, given.threshold).before_rounding(self.score_type),
             score_type=self.score_type,
             provenance=self.provenance,
         )
@@ -328,11 +291,6 @@ class Curve(Traced, SavedAsJSON):
         ----------
         max_fpr, max_fnr : float, optional
             The ceiling, of one rate.
-
-        Returns
-        -------
-        Certificate
-            That of the threshold.
 
         Raises
         ------
@@ -370,11 +328,6 @@ class Curve(Traced, SavedAsJSON):
             The cost of a false alarm and of a missed anomaly, in the same unit.
         prevalence : float
             The share of anomalies among all points.
-
-        Returns
-        -------
-        Certificate
-            That of the threshold.
         """
         share = check_rate("prevalence", prevalence)
         for name, cost in (("cost_fp", cost_fp), ("cost_fn", cost_fn)):
@@ -393,17 +346,12 @@ class Curve(Traced, SavedAsJSON):
         return places, self.fpr(places), self.fnr(places)
 
     def verify(self, normal: ArrayLike, anomalous: ArrayLike) -> "Verification":
-        """Recompute it from the scores it was made of, and say where the two differ.
+        """Return whether it follows from the scores it was made of; printed, it says where the two differ.
 
         Parameters
         ----------
         normal, anomalous : array-like of float
             The calibration scores of each class, rounded to the curve's type if theirs is wider.
-
-        Returns
-        -------
-        Verification
-            True if nothing differs; printed, it says what does.
 
         Examples
         --------
@@ -411,23 +359,17 @@ class Curve(Traced, SavedAsJSON):
         >>> bool(certify_curve([0.1, 0.2], [0.8, 0.9]).verify([0.2, 0.1], [0.8, 0.9]))
         True
         """
-
         from pac_wrap.method.verify import verify_curve
 
         return verify_curve(self, normal, anomalous)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the bound of the FNR against that of the FPR; needs matplotlib.
+        """Return the axes on which the bound of the FNR is drawn against that of the FPR; needs matplotlib.
 
         Parameters
         ----------
         ax : Axes, optional
             Where to draw; by default a new figure, which a notebook shows.
-
-        Returns
-        -------
-        Axes
-            What was drawn on.
         """
         from pac_wrap.report.figures import plot_curve
 

@@ -1,11 +1,10 @@
 """What a monitor watches, a share that must not exceed a limit or all scores, and the alarms it raises."""
 
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import exp, inf, isfinite, log, nextafter
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,18 +148,18 @@ class Hull:
         values = scores if self.score_type == "float64" else rounded(scores, self.score_type)
         return np.searchsorted(self.edges, values, side="right").astype(np.int64)
 
-    def allowed(self, bet: int, fates: Counts) -> tuple[float, tuple[float, float]]:
-        """Return the share that may lie between the thresholds of a bet, beside those above, and the two."""
-        low, high, a, b = self.pairs[bet]
-        above = float(fates[2] / max(1, fates.sum()))
-        share = min(1.0, max(0.0, 1.0 - a - above * (1.0 - a / b)))
-        return share, (float(self.edges[low]), float(self.edges[high]))
-
 
 @lru_cache(maxsize=8)
 def hull_of(curve: Curve) -> Hull | None:
     """Return the bets on a curve, None if no pair of thresholds has anything between."""
-    pairs = list(_pairs(curve))
+    lows = [curve.normal.score_within(level) for level in LEVELS]
+    highs = [curve.anomalous.score_within(level) for level in LEVELS]
+    pairs = []
+    for t in dict.fromkeys(nextafter(score, inf) for score in lows if score is not None and score < inf):
+        for above in dict.fromkeys(score for score in highs if score is not None and score > -inf):
+            a, b = 1.0 - curve.fpr(t), 1.0 - curve.fnr(above)  # what each side keeps at least
+            if t < above and 0.0 < a < 1.0 and 0.0 < b < 1.0:
+                pairs.append((t, above, a, b))
     if not pairs:
         return None
     edges = np.array(sorted({edge for low, high, _, _ in pairs for edge in (low, high)}))
@@ -177,63 +176,20 @@ def hull_of(curve: Curve) -> Hull | None:
     return Hull(edges, tuple(found), Bets(np.array(logs), np.array(fates)), curve.score_type)
 
 
-def _pairs(curve: Curve) -> Iterator[tuple[float, float, float, float]]:
-    """Yield pairs of thresholds with something between, and what each side keeps at least."""
-    lows = [curve.normal.score_within(level) for level in LEVELS]
-    highs = [curve.anomalous.score_within(level) for level in LEVELS]
-    for t in dict.fromkeys(nextafter(score, inf) for score in lows if score is not None and score < inf):
-        for above in dict.fromkeys(score for score in highs if score is not None and score > -inf):
-            a, b = 1.0 - curve.fpr(t), 1.0 - curve.fnr(above)
-            if t < above and 0.0 < a < 1.0 and 0.0 < b < 1.0:
-                yield t, above, a, b
-
-
 # places of rows, and the cells that they fall into
 Points = tuple[Counts, Counts]
 
 
-class Limit(NamedTuple):
-    """A limit that can be watched: of a share, or of scores; `delta` is the chance that it is wrong."""
-
-    name: str
-    delta: float
-    ceiling: float | None
-    hull: Hull | None = None
-    noisy: bool = False
-
-    @property
-    def bets(self) -> Bets:
-        """The bets that the limit is exceeded."""
-        return _bets(self.ceiling or 0.5) if self.hull is None else self.hull.bets
-
-
-@lru_cache(maxsize=64)
-def _bets(ceiling: float) -> Bets:
-    return Bets.above(ceiling)
+_bets = lru_cache(maxsize=64)(Bets.above)
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
     """One thing that is watched: how much was counted, what is allowed, and the wealth of the bets on more.
 
-    Attributes
-    ----------
-    name : str
-        "FPR" or "FNR", which need labels; "undecided" or "scores", which need none.
-    alpha, delta : float
-        The chance of a false alarm of this watch, ever, and that the limit is wrong: eq. (86).
-    ceiling : float or None
-        The share that is allowed; None for "scores", where it depends on the scores themselves.
-    cells : tuple of int
-        How many points fell into each cell: for a share those that are not counted and those that are.
-    starts, following : int
-        How often bets were placed, and after how many points they will be again.
-    gains, best : tuple of float
-        The gain of each bet by its starts, and by the best of them, as logarithms.
-    began : tuple of int
-        The best start of each bet: its row and number, and how many points had lost, won and lain above then.
-    past : tuple of float
-        The logarithm of the wealth, at rows in equal steps.
+    `cells` counts the points in each cell: of a share those that are not counted and those that are. `gains`
+    and `best` are the logarithms of what each bet has won by all its starts, and by the best of them; `began`
+    has that one's row and number, and how many points had lost, won and lain above by then.
     """
 
     name: str
@@ -247,8 +203,9 @@ class Watch:
     best: tuple[float, ...]
     began: tuple[int, ...]
     past: tuple[float, ...] = ()
-    # follows from the certificate: a watch that was read gets it from a fresh one
-    limit: Limit = field(default=Limit("", 0.0, None), init=False, repr=False, compare=False)
+    # these follow from the certificate and the curve: a watch that was read gets them from a fresh one
+    hull: Hull | None = field(default=None, init=False, repr=False, compare=False)
+    noisy: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_rate("alpha", self.alpha)
@@ -259,15 +216,30 @@ class Watch:
             raise InputError(f"the watch of {self.name} cannot have come about; start a new monitor")
 
     @classmethod
-    def of(cls, limit: Limit, alpha: float) -> "Watch":
-        """Return the watch of a limit before any point."""
-        empty = cls(limit.name, alpha, limit.delta, limit.ceiling, (), 0, 0, (), (), ()).on(limit)
-        return empty._with(limit.bets.unplaced(), ())
+    def of(
+        cls,
+        name: str,
+        delta: float,
+        ceiling: float | None,
+        hull: Hull | None = None,
+        noisy: bool = False,
+        *,
+        alpha: float,
+    ) -> "Watch":
+        """Return the watch of a limit, of a share or of scores, before any point."""
+        empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(hull, noisy)
+        return empty.after(empty.bets.unplaced(), ())
 
-    def on(self, limit: Limit) -> "Watch":
-        """Set the limit, and return the watch."""
-        object.__setattr__(self, "limit", limit)
+    def on(self, hull: Hull | None, noisy: bool) -> "Watch":
+        """Set what is not stored, and return the watch."""
+        object.__setattr__(self, "hull", hull)
+        object.__setattr__(self, "noisy", noisy)
         return self
+
+    @property
+    def bets(self) -> Bets:
+        """The bets that the limit is exceeded."""
+        return _bets(self.ceiling or 0.5) if self.hull is None else self.hull.bets
 
     @property
     def n(self) -> int:
@@ -277,26 +249,22 @@ class Watch:
     @property
     def count(self) -> int:
         """How many of them are errors, or undecided; of scores none is by itself."""
-        return 0 if self.limit.hull else self.cells[1]
+        return 0 if self.hull else self.cells[1]
 
     @property
     def rate(self) -> Rate:
         """The share so far; its confidence sequence is wrong, ever, with chance alpha at either end."""
-        ends = (0.0, 1.0) if self.limit.hull else confidence_sequence(self.count, self.n, self.alpha)
+        ends = (0.0, 1.0) if self.hull else confidence_sequence(self.count, self.n, self.alpha)
         return Rate(self.count, self.n, *ends)
 
     @property
     def log_wealth(self) -> float:
         """The logarithm of the wealth now."""
-        return float(self.limit.bets.log_wealth(self._placed))
+        return float(self.bets.log_wealth(self.placed))
 
     @property
-    def wealth(self) -> float:
-        """The wealth now, an e-value: the alarm comes when it reaches 1/alpha."""
-        return as_wealth(self.log_wealth)
-
-    @property
-    def _placed(self) -> Placed:
+    def placed(self) -> Placed:
+        """The bets as they stand."""
         return Placed(
             np.array(self.cells, dtype=np.int64),
             self.starts,
@@ -305,10 +273,6 @@ class Watch:
             np.array(self.best),
             np.array(self.began, dtype=np.int64).reshape(-1, 5),
         )
-
-    def thinned(self) -> "Watch":
-        """Return the watch with every second row of the past."""
-        return self._with(self._placed, self.past[1::2])
 
     def fed(
         self, points: Points, rows: tuple[int, int], marks: Counts, *, watching: bool, together: bool
@@ -320,43 +284,36 @@ class Watch:
         order, eq. (130): a new start has the first row of the batch, an alarm its last one, and the past kept
         within the batch is that before it.
         """
-        (places, cells), (before, after), bets = points, rows, self.limit.bets
+        (places, cells), (before, after), bets = points, rows, self.bets
         bar = -log(self.alpha) if watching else None
         if together:
-            placed, reached = bets.took_together(self._placed, cells, before + 1, bar)
+            placed, reached = bets.took_together(self.placed, cells, before + 1, bar)
             height = float(bets.log_wealth(placed))
             heights = [height if before + mark == after else self.log_wealth for mark in marks.tolist()]
             row = after
         else:
             stops = np.searchsorted(places, marks)
-            placed, heights, reached = bets.took(self._placed, cells, before + 1 + places, stops, bar)
+            placed, heights, reached = bets.took(self.placed, cells, before + 1 + places, stops, bar)
             row = 0 if reached is None else before + 1 + int(places[reached.point])
-        alarm = None if reached is None else self._alarm(row, reached)
-        return self._with(placed, (*self.past, *heights)), alarm
+        return self.after(placed, (*self.past, *heights)), reached and self._alarm(row, reached)
 
     def _alarm(self, row: int, reached: Reached) -> Alarm:
         """Return the record of what had been counted when the wealth reached the bar."""
-        bet, since, number, fates = self.limit.bets.strongest(reached.placed)
-        allowed, between, hull = self.ceiling or 0.0, None, self.limit.hull
-        if hull is not None:
-            allowed, between = hull.allowed(bet, fates)
-        return Alarm(
-            self.name,
-            row,
-            since,
-            reached.log_wealth,
-            count=int(fates[1]),
-            n=int(fates.sum()),
-            limit=allowed,
-            alpha=self.alpha,
-            delta=self.delta,
-            level=self.alpha / ((number + 1.0) * (number + 2.0)),
-            between=between,
-            noisy=self.limit.noisy or None,
-        )
+        bet, since, number, fates = self.bets.strongest(reached.placed)
+        count, n, limit, between = int(fates[1]), int(fates.sum()), self.ceiling or 0.0, None
+        if (
+            self.hull is not None
+        ):  # beside the points above, so many may lie between the thresholds of the bet
+            low, high, a, b = self.hull.pairs[bet]
+            above = float(fates[2] / max(1, n))
+            limit = min(1.0, max(0.0, 1.0 - a - above * (1.0 - a / b)))
+            between = float(self.hull.edges[low]), float(self.hull.edges[high])
+        level, noisy = self.alpha / ((number + 1.0) * (number + 2.0)), self.noisy or None
+        counted = count, n, limit, self.alpha, self.delta, level
+        return Alarm(self.name, row, since, reached.log_wealth, *counted, between=between, noisy=noisy)
 
-    def _with(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
-        """Return the watch with other bets and another past."""
+    def after(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
+        """Return the watch with other bets, and another past."""
         changed = replace(
             self,
             cells=tuple(placed.cells.tolist()),
@@ -367,7 +324,7 @@ class Watch:
             began=tuple(placed.began.ravel().tolist()),
             past=past,
         )
-        return changed.on(self.limit)
+        return changed.on(self.hull, self.noisy)
 
     def __str__(self) -> str:
         share = f"{self.n:,} points"
@@ -384,15 +341,16 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     given = {Error.FALSE_ALARM: rule.anomaly_from < inf, Error.MISS: rule.normal_below > -inf}
     # labels so wrong that they may show any share of errors while a ceiling holds contradict nothing
     found = [
-        Limit(one.name, one.delta, one.counted, noisy=one.label_noise is not None)
+        partial(Watch.of, one.name, one.delta, one.counted, noisy=one.label_noise is not None)
         for one in kept
         if one.counted < 1.0 and given[one.error]
     ]
-    found += _undecided(certificate)
+    if (limit := _undecided(certificate)) is not None:
+        found.append(partial(Watch.of, UNDECIDED, *limit))
     if curve is not None:
         refuse_room(certificate.guarantee, "a curve", "leave it out: all else is watched without it")
         if (hull := hull_of(curve)) is not None:
-            found.append(Limit(SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
+            found.append(partial(Watch.of, SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
     if not found and not any(given.values()):
         raise InputError("every point is left undecided, so nothing can be watched; label more points")
     if not found:
@@ -400,20 +358,18 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
             "labels as wrong as there is room for may show any share of errors while the ceilings hold, so"
             " nothing can be watched; ask for lower ceilings, or for room for fewer lost labels"
         )
-    return tuple(Watch.of(one, alpha / len(found)) for one in found)  # eq. (129)
+    return tuple(watch(alpha=alpha / len(found)) for watch in found)  # eq. (129)
 
 
-def _undecided(certificate: Certificate) -> list[Limit]:
-    """Return the limit of undecided points, where there can be any and their share has a bound: eq. (88)."""
+def _undecided(certificate: Certificate) -> tuple[float, float] | None:
+    """Return delta and limit of undecided points, where there can be any and they have a bound: eq. (88)."""
     if certificate.rule.single:
-        return []
+        return None
     try:
         shares = shares_of(certificate, None)
     except InputError:  # what is certified bounds no share of undecided points
-        return []
+        return None
     limit = max(shares.undecided)
-    if not 0.0 < limit < 1.0:
-        return []
     always = isinstance(certificate.overlap, Abstain) and certificate.overlap.always
     delta = sum(shares.deltas if always else shares.deltas[-1:]) + sum(shares.extra)
-    return [Limit(UNDECIDED, delta, limit)]
+    return (delta, limit) if 0.0 < limit < 1.0 else None

@@ -126,15 +126,6 @@ class Placed(NamedTuple):
     began: Counts
 
 
-class Since(NamedTuple):
-    """The best start of the bet that has won most: its row and number, and the points by fate since."""
-
-    bet: int
-    row: int
-    number: int
-    fates: Counts
-
-
 class Reached(NamedTuple):
     """Where the wealth reached the bar: how many points had come, counted from 0, and the bets then."""
 
@@ -183,13 +174,21 @@ class Bets:
     def log_wealth(self, placed: Placed, cells: Counts | None = None) -> Doubles:
         """Return the logarithm of the wealth, also for other cells along the last axis."""
         counts = placed.cells if cells is None else cells
-        return self._mixed(self._paths(counts) + placed.gains, counts, placed.starts)
+        bets, rest = self._paths(counts) + placed.gains, -log(placed.starts + 1.0)
+        top = np.maximum(bets.max(axis=-1), rest)
+        mean = np.exp(bets - top[..., None]).sum(axis=-1) / bets.shape[-1]
+        # with the weight that has not been placed yet
+        found = top + np.log(mean + np.exp(rest - top))
+        if self.ceiling is None:
+            return np.asarray(found)
+        closed = log_wealth(counts[..., 1], counts.sum(axis=-1), self.ceiling)
+        return np.asarray(np.logaddexp(found, closed) - log(2.0))
 
-    def strongest(self, placed: Placed) -> Since:
-        """Return the bet that has won most, by its best start, and the points since."""
+    def strongest(self, placed: Placed) -> tuple[int, int, int, Counts]:
+        """Return the bet that has won most, its best start by row and number, and the points since."""
         bet = int(np.argmax(self._paths(placed.cells) + placed.best))
         row, number, *before = placed.began[bet].tolist()
-        return Since(bet, row, number, self._by_fate(placed.cells)[bet] - np.array(before))
+        return bet, row, number, self._by_fate(placed.cells)[bet] - np.array(before)
 
     def took_together(
         self, placed: Placed, cells: Counts, row: int, bar: float | None
@@ -286,17 +285,6 @@ class Bets:
         ratio = labels * (kl_div(share, self.ceiling) + kl_div(1.0 - share, 1.0 - self.ceiling))
         closed = np.where(share > self.ceiling, ratio, 0.0)
         return np.asarray(np.maximum(np.maximum(most, rest) + log(2.0), closed))
-
-    def _mixed(self, bets: Doubles, counts: Counts, starts: int) -> Doubles:
-        """Return the logarithm of the mean over bets, with the weight that has not been placed yet."""
-        rest = -log(starts + 1.0)
-        top = np.maximum(bets.max(axis=-1), rest)
-        mean = np.exp(bets - top[..., None]).sum(axis=-1) / bets.shape[-1]
-        found = top + np.log(mean + np.exp(rest - top))
-        if self.ceiling is None:
-            return np.asarray(found)
-        closed = log_wealth(counts[..., 1], counts.sum(axis=-1), self.ceiling)
-        return np.asarray(np.logaddexp(found, closed) - log(2.0))
 
     def _paths(self, counts: Counts) -> Doubles:
         """Return the logarithm of what each bet would be had it started with the first point."""

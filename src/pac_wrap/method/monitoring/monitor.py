@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from math import log
 from threading import RLock
@@ -31,6 +32,7 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts
 from pac_wrap.method.monitoring.alarm import Alarm, Counts, Points, Watch, watches_of
+from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
 from pac_wrap.version import __version__
 
@@ -82,47 +84,40 @@ def read_batch(
     given = as_verdicts(verdicts)
     labelled, anomalous = _NONE, np.empty(0, dtype=bool)
     if labels is not None:
-        check_aligned("verdicts", verdicts, "labels", labels)
-        plain = isinstance(labels, list | tuple)
-        values = np.asarray(labels, dtype=object) if plain else as_array(_filled(labels), "labels")
-        check_same_length("verdicts", given.size, "labels", values.size)
-        labelled = np.flatnonzero(~_missing(values))
+        values, missing = _beside(verdicts, given.size, "labels", labels)
+        labelled = np.flatnonzero(~missing)
         known = values if labelled.size == values.size else values[labelled]
         anomalous = as_anomaly_mask(known, anomaly_label) if labelled.size else anomalous
     if scores is None:
         return Batch(given, np.arange(given.size), labelled, anomalous, None)
-    check_aligned("verdicts", verdicts, "scores", scores)
-    values = as_array(_filled(scores), "scores")
-    check_same_length("verdicts", given.size, "scores", values.size)
-    missing = _missing(values)
+    values, missing = _beside(verdicts, given.size, "scores", scores)
     counts = ~missing[labelled]
     known = as_scores(values[~missing] if missing.any() else values)
     return Batch(given, np.flatnonzero(~missing), labelled[counts], anomalous[counts], known)
 
 
-def _filled(values: Any) -> Any:
-    """Return masked values as missing ones."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        given = values.data.astype(object)
-        given[np.ma.getmaskarray(values)] = None
-        return given
-    return values
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where an array holds None, NaN or pandas' NA."""
+def _beside(
+    verdicts: ArrayLike, size: int, name: str, column: ArrayLike
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return a column beside the verdicts, and where it is masked or holds None, NaN or pandas' NA."""
+    check_aligned("verdicts", verdicts, name, column)
+    given: Any = column
+    if isinstance(column, np.ma.MaskedArray) and np.ma.getmaskarray(column).any():
+        given = column.data.astype(object)
+        given[np.ma.getmaskarray(column)] = None
+    plain = name == "labels" and isinstance(given, list | tuple)
+    values = np.asarray(given, dtype=object) if plain else as_array(given, name)
+    check_same_length("verdicts", size, name, values.size)
     if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values))
+        return values, np.asarray(np.isnan(values))
     if values.dtype.kind != "O":
-        return np.zeros(values.shape, dtype=bool)
-    return np.fromiter((_is_missing(value) for value in values.flat), dtype=bool, count=values.size)
+        return values, np.zeros(values.shape, dtype=bool)
+    return values, np.fromiter(map(_is_missing, values.flat), dtype=bool, count=values.size)
 
 
 def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
     try:
-        return bool(value != value)
+        return value is None or bool(value != value)
     except (TypeError, ValueError):  # pandas' NA is neither equal to itself nor not
         return True
 
@@ -142,11 +137,6 @@ class Member:
     alarms: tuple[Alarm, ...] = ()
 
     @property
-    def points(self) -> int:
-        """How many points the watches have counted."""
-        return sum(watch.n for watch in self.watches)
-
-    @property
     def past(self) -> tuple[int, ...]:
         """The rows at which the wealth of each watch was kept, `Watch.past`: at most 256, in equal steps."""
         return tuple(range(self.step, self.rows + 1, self.step))
@@ -155,7 +145,8 @@ class Member:
         """Return the member after more rows."""
         rows, step, watches = self.rows + batch.verdicts.size, self.step, self.watches
         while rows // step > MOST_PARTS:
-            step, watches = 2 * step, tuple(watch.thinned() for watch in watches)
+            step *= 2
+            watches = tuple(watch.after(watch.placed, watch.past[1::2]) for watch in watches)
         marks = np.arange(step - self.rows % step, batch.verdicts.size + 1, step, dtype=np.int64)
         alarmed = {alarm.watch for alarm in self.alarms}
         fed, alarms, span = [], list(self.alarms), (self.rows, rows)
@@ -168,9 +159,19 @@ class Member:
         ordered = tuple(sorted(alarms, key=lambda alarm: alarm.row))
         return Member(self.place, tuple(fed), rows, unscored, step, ordered)
 
+    def unwatched(self, asked: Guarantee) -> tuple[str, ...]:
+        """Return the promises that were asked for and are not watched, since nothing can contradict them."""
+        names = dict.fromkeys(promise.name for promise in asked.promises)
+        return tuple(name for name in names if name not in {watch.name for watch in self.watches})
+
     def problems(self, fresh: "Member") -> Iterator[str]:
         """Yield what does not fit together, or not to what was there before any row."""
-        if [_kind(watch) for watch in self.watches] != [_kind(watch) for watch in fresh.watches]:
+
+        def unchanged(watch: Watch) -> tuple[object, ...]:
+            sizes = len(watch.cells), len(watch.gains), len(watch.best), len(watch.began)
+            return watch.name, watch.alpha, watch.delta, watch.ceiling, sizes
+
+        if [*map(unchanged, self.watches)] != [*map(unchanged, fresh.watches)]:
             yield "it does not watch what the certificate promises"
         if not 0 <= self.unscored <= self.rows or self.step < 1 or self.step & (self.step - 1):
             yield "a count is impossible"
@@ -189,12 +190,6 @@ class Member:
                 yield "an alarm is weaker than alarms are"
 
 
-def _kind(watch: Watch) -> tuple[object, ...]:
-    """Return the facts of a watch that never change."""
-    sizes = len(watch.cells), len(watch.gains), len(watch.best), len(watch.began)
-    return watch.name, watch.alpha, watch.delta, watch.ceiling, sizes
-
-
 def _points(watch: Watch, batch: Batch, late: bool) -> Points:
     """Return the places of the rows that are points of a watch, and the cells that they fall into."""
     if watch.name in _ERRORS:
@@ -203,8 +198,8 @@ def _points(watch: Watch, batch: Batch, late: bool) -> Points:
         return places, (batch.verdicts[places] == error).astype(np.int64)
     if late:
         return _NONE, _NONE
-    if (hull := watch.limit.hull) is not None:
-        return (_NONE, _NONE) if batch.scores is None else (batch.points, hull.cells(batch.scores))
+    if watch.hull is not None:
+        return (_NONE, _NONE) if batch.scores is None else (batch.points, watch.hull.cells(batch.scores))
     return batch.points, (batch.verdicts[batch.points] == Verdict.ABSTAIN).astype(np.int64)
 
 
@@ -224,18 +219,18 @@ class MonitorState:
     version: str = __version__
 
 
-def ids_after(
+def _ids_after(
     ids: tuple[str, ...], name: str | None, late: bool, more: bool, batches: int
 ) -> tuple[str, ...]:
     """Return the ids of batches after one more, or after more of the last; one fed before is refused."""
     if name is not None and (not isinstance(name, str) or not 0 < len(name) <= LONGEST):
         raise InputError(f"id must be a text of 1 to {LONGEST} characters, got {quoted(name)}")
-    digest = None if name is None else id_digest(name, late)
-    if more:
-        if not batches or (digest is not None and ids[-1:] != (digest,)):
-            raise InputError(f"more is for the batch that was fed last, which is not {quoted(name)}")
-        return ids
-    if digest is None:
+    digest = None
+    if name is not None:  # 64 bits are kept of an id, and other ones of that of late labels
+        digest = sha256(name.encode("utf-8", "surrogatepass") + b"\xff" * late).hexdigest()[:16]
+    if more and (not batches or (digest is not None and ids[-1:] != (digest,))):
+        raise InputError(f"more is for the batch that was fed last, which is not {quoted(name)}")
+    if more or digest is None:
         return ids
     if digest in ids:
         raise InputError(
@@ -243,11 +238,6 @@ def ids_after(
             " was cut short goes under another id"
         )
     return (*ids, digest)[-MOST_IDS:]
-
-
-def id_digest(name: str, late: bool = False) -> str:
-    """Return the 64 bits that are kept of the id of a batch, or of that of its late labels."""
-    return sha256(name.encode("utf-8", "surrogatepass") + b"\xff" * late).hexdigest()[:16]
 
 
 class Monitor:
@@ -293,13 +283,6 @@ class Monitor:
     ...     _ = monitor.update(certificate.verdicts(scores), np.zeros(500), id=f"night {night}")
     >>> monitor.alarm.id, monitor.alarm.watch, monitor.alarm.since
     ('night 20', 'FPR', 10086)
-
-    >>> from pac_wrap import calibrate_labelled
-    >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    >>> monitor = Monitor(calibrate_labelled(scores, labels, by=["a"] * 200 + ["b"] * 200))
-    >>> _ = monitor.update([1] * 20, [0] * 20, groups=["b"] * 20)
-    >>> [(alarm.groups, alarm.watch, alarm.row) for alarm in monitor.alarms]
-    [(('b',), 'FPR', 3)]
     """
 
     def __init__(
@@ -320,20 +303,20 @@ class Monitor:
         self.certificate, self._curve, self._anomaly_label = certificate, curve, anomaly_label
         self.alpha = check_rate("alpha", alpha)
         self._ids: tuple[str, ...] = ()
-        self._digests: tuple[str, str | None] | None = None
         self.rows = self.batches = self.unseen = self.unpromised = 0
         self._members: dict[int, Member] = {}
-        self._table = certificate if isinstance(certificate, GroupCertificate) else None
-        if self._table is None:
+        self.table = certificate if isinstance(certificate, GroupCertificate) else None
+        self.asked = certificate.asked if isinstance(certificate, GroupCertificate) else certificate.guarantee
+        if self.table is None:
             self._watchers, self.size = np.zeros(1, dtype=np.int64), 1
             self._members[0] = self._fresh(0)
             return
         if curve is not None:
             raise InputError("a curve is for a certificate without groups; leave it out")
         # the place of whoever watches each group, and last of one never seen; the pool is behind all groups
-        pooled, count = self._table.pooled, len(self._table.groups)
+        pooled, count = self.table.pooled, len(self.table.groups)
         watched = np.where(pooled, count, np.arange(count))
-        self._watchers = np.append(np.where(self._table.columns.watchable | pooled, watched, NEVER), NEVER)
+        self._watchers = np.append(np.where(self.table.columns.watchable | pooled, watched, NEVER), NEVER)
         self.size = int(np.unique(self._watchers[self._watchers >= 0]).size)
         if not self.size:
             raise InputError("no group is promised anything, so nothing can be watched; label more points")
@@ -374,25 +357,7 @@ class Monitor:
     @property
     def points(self) -> int:
         """How many points the watches have counted; as long as it is 0, nothing is known."""
-        return sum(member.points for member in self._members.values())
-
-    def unwatched(self, member: Member) -> tuple[str, ...]:
-        """Return the promises that were asked for and are not watched, since nothing can contradict them.
-
-        Parameters
-        ----------
-        member : Member
-            Whose promises.
-
-        Returns
-        -------
-        tuple of str
-            Their names, "FPR" or "FNR".
-        """
-        one = self.certificate
-        asked = one.asked if isinstance(one, GroupCertificate) else one.guarantee
-        watched = {watch.name for watch in member.watches}
-        return tuple(name for name in dict.fromkeys(p.name for p in asked.promises) if name not in watched)
+        return sum(watch.n for member in self._members.values() for watch in member.watches)
 
     def update(
         self,
@@ -406,7 +371,9 @@ class Monitor:
         more: bool = False,
         together: bool = False,
     ) -> Alarm | None:
-        """Take a batch of rows in the order in which they came; what is refused leaves all as it was.
+        """Take a batch of rows in the order in which they came, and return the first alarm, whenever it was.
+
+        What is refused leaves all as it was.
 
         Parameters
         ----------
@@ -430,11 +397,6 @@ class Monitor:
             (130). Which rows make up the batch must not depend on their scores or verdicts: all labels of a
             day, say, once they are complete. An alarm then comes at the end of the batch.
 
-        Returns
-        -------
-        Alarm or None
-            The first alarm, whenever it was.
-
         """
         places = self._places(verdicts, groups)
         batch = read_batch(verdicts, labels, scores, self._anomaly_label)
@@ -447,7 +409,7 @@ class Monitor:
             unpromised = int(np.count_nonzero(watchers == NEVER)) - unseen
             parts = [part for part in batch.divided(watchers) if part[0] != NEVER]
         with self._turn:
-            ids = ids_after(self._ids, id, late, more, self.batches)
+            ids = _ids_after(self._ids, id, late, more, self.batches)
             if more and together:
                 raise InputError(
                     "rows that count together are one batch; give all of them at once, without more"
@@ -478,37 +440,28 @@ class Monitor:
         write_whole(path, self.to_json())
 
     def load(self, path: str | os.PathLike[str]) -> Self:
-        """Go on from a file, as if there had been no interruption.
+        """Go on from a file, as if there had been no interruption, and return this monitor.
 
         Parameters
         ----------
         path : str or path
             A file that `save` wrote, for the same certificate, curve and alpha; any other is refused.
-
-        Returns
-        -------
-        Monitor
-            This one.
         """
         with open(path, "rb") as file:
-            return self.resumed(file.read(self._most_bytes + 1))
+            return self.resumed(file.read(min(MOST_BYTES * self.size, _LARGEST_FILE) + 1))
 
     def resumed(self, text: str | bytes) -> Self:
-        """Go on from the text that `to_json` gave, as if there had been no interruption.
+        """Go on from the text that `to_json` gave, as from a file, and return this monitor.
 
         Parameters
         ----------
         text : str or bytes
             The text.
-
-        Returns
-        -------
-        Monitor
-            This one.
         """
         signs = {sign: most * self.size for sign, most in MOST_SIGNS.items()}
+        most = min(MOST_BYTES * self.size, _LARGEST_FILE)
         state: MonitorState = typed(
-            MonitorState, content_of(text, _HEADER, "monitor", self._most_bytes, signs), "monitor"
+            MonitorState, content_of(text, _HEADER, "monitor", most, signs), "monitor"
         )
         mine = self._state()
         for name in ("certificate", "curve"):
@@ -533,17 +486,14 @@ class Monitor:
 
     @contextmanager
     def on(self, path: str | os.PathLike[str]) -> Iterator[Self]:
-        """Go on from a file if there is one, and save there at the end; no other process may meanwhile.
+        """Return a context that goes on from a file, if there is one, and saves there at the end.
+
+        No other process may meanwhile.
 
         Parameters
         ----------
         path : str or path
             The file. If something goes wrong within, it stays as it was.
-
-        Returns
-        -------
-        context manager
-            It gives this monitor.
         """
         with held(path):
             if os.path.exists(path):
@@ -553,11 +503,13 @@ class Monitor:
 
     def __str__(self) -> str:
         head = f"{self.rows:,} rows in {self.batches:,} batches"
-        if self._table is None:
+        if self.table is None:
             member = self._members[0]
             head += f", {self.unscored:,} of them without a score" if self.unscored else ""
             lines = [*map(str, member.watches)]
-            lines += [f"not watched: {name}, which nothing can contradict" for name in self.unwatched(member)]
+            lines += [
+                f"not watched: {name}, which nothing can contradict" for name in member.unwatched(self.asked)
+            ]
         else:
             head += f"; {len(self._members):,} of {self.size:,} watched groups occurred"
             lines = [*self.notes]
@@ -569,7 +521,7 @@ class Monitor:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about what is not watched of groups: rows without a score or a promise, and promises."""
-        partly = sum(bool(self.unwatched(member)) for member in self._members.values())
+        partly = sum(bool(member.unwatched(self.asked)) for member in self._members.values())
         told = {
             f"{self.unscored:,} rows without a score are not watched": self.unscored,
             f"{self.unseen:,} rows of groups never seen at calibration are not watched": self.unseen,
@@ -578,20 +530,16 @@ class Monitor:
         }
         return tuple(sentence for sentence, count in told.items() if count)
 
-    @property
-    def _most_bytes(self) -> int:
-        return min(MOST_BYTES * self.size, _LARGEST_FILE)
-
     def _places(self, verdicts: ArrayLike, groups: ArrayLike | None) -> Counts | None:
         """Return the place of the group of each row, None where the certificate has no groups."""
-        if self._table is None:
+        if self.table is None:
             if groups is not None:
                 raise InputError("the certificate that is watched has no groups; leave groups out")
             return None
         if groups is None:
             raise InputError("the certificate that is watched has groups; give that of each row as groups")
         check_aligned("verdicts", verdicts, "groups", groups)
-        return self._table.lookup.places(groups)
+        return self.table.lookup.places(groups)
 
     def _fresh(self, place: int) -> Member:
         """Return whoever watches a group, or all, before any row."""
@@ -603,17 +551,19 @@ class Monitor:
 
     def _groups(self, place: int) -> tuple[Group, ...]:
         """Return the groups that are watched together."""
-        if self._table is None:
+        if self.table is None:
             return ()
-        groups = self._table.groups
+        groups = self.table.groups
         if place < len(groups):
             return (groups[place],)
-        return tuple(groups[one] for one in np.flatnonzero(self._table.pooled).tolist())
+        return tuple(groups[one] for one in np.flatnonzero(self.table.pooled).tolist())
+
+    @cached_property
+    def _digests(self) -> tuple[str, str | None]:
+        curve = None if self._curve is None else checksum_of(self._curve.bare.to_json())
+        return checksum_of(self.certificate.bare.to_json()), curve
 
     def _state(self) -> MonitorState:
-        if self._digests is None:
-            curve = None if self._curve is None else checksum_of(self._curve.bare.to_json())
-            self._digests = checksum_of(self.certificate.bare.to_json()), curve
         certificate, curve = self._digests
         counts = self.rows, self.batches, self.unseen, self.unpromised
         members = tuple(member for _, member in sorted(self._members.items()))
@@ -621,7 +571,7 @@ class Monitor:
 
     def _problems(self, state: MonitorState) -> Iterator[str]:
         """Yield what does not fit together in a state; its watches get their bets."""
-        places, lone = [member.place for member in state.members], self._table is None
+        places, lone = [member.place for member in state.members], self.table is None
         if len(set(places)) < len(places) or not set(places) <= set(self._watchers.tolist()) - {NEVER}:
             yield "it watches groups that nothing is promised of"
             return
@@ -634,7 +584,7 @@ class Monitor:
             fresh = self._fresh(member.place)
             yield from member.problems(fresh)
             for watch, new in zip(member.watches, fresh.watches, strict=True):
-                watch.on(new.limit)
+                watch.on(new.hull, new.noisy)
         if sum(member.rows for member in state.members) + state.unseen + state.unpromised != state.rows:
             yield "the rows of its groups are not its rows"
         if len(state.ids) > min(MOST_IDS, state.batches):

@@ -139,17 +139,7 @@ def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The labels of its class that one promise needs, eq. (4), and what those at hand are good for.
-
-    Attributes
-    ----------
-    promise : Promise
-        The promise.
-    errors, labels : tuple of int
-        Numbers of errors, and the fewest labels that tolerate each of them.
-    at_hand, likely : Budget and Need, or None
-        The budget of the labels at hand, and the labels that a pilot sample makes likely to be enough.
-    """
+    """How many labels tolerate each number of errors, eq. (4), what those at hand do, and what is likely."""
 
     promise: Promise
     errors: tuple[int, ...]
@@ -184,22 +174,21 @@ class Plan:
             lines.append(
                 f"{head}  {none:,} {one.promise.of.label} labels if no error is among them, {others}"
             )
-            told = [] if one.at_hand is None else [_affords(one.promise, one.at_hand)]
+            told, budget = [], one.at_hand
+            if budget is not None and not budget.n:
+                told.append("none at hand")
+            elif budget is not None:
+                lowest = one.promise.afterwards(upper_bound(0, budget.n, budget.delta))
+                allowed = f", {budget.missing:,} missing"
+                if budget.errors is not None:
+                    allowed = f" tolerate {budget.errors:,} errors"
+                least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
+                told.append(f"{budget.n:,} at hand{allowed}; {least}")
             if self.pilot is not None:
                 found = "no number of" if one.likely is None else f"{one.likely.labels:,}"
                 told.append(f"by the pilot sample, {found} fresh labels are enough 9 times in 10")
             lines += [f"{'':{len(head)}}  {text}" for text in told]
         return "\n".join(lines)
-
-
-def _affords(promise: Promise, budget: Budget) -> str:
-    if not budget.n:
-        return "none at hand"
-    lowest = promise.afterwards(upper_bound(0, budget.n, budget.delta))
-    least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
-    if budget.errors is None:
-        return f"{budget.n:,} at hand, {budget.missing:,} missing; {least}"
-    return f"{budget.n:,} at hand tolerate {budget.errors:,} errors; {least}"
 
 
 def _settled(asked: Guarantee, normal: int | None, anomalous: int | None) -> Guarantee:
@@ -255,8 +244,6 @@ def plan(
 
     Examples
     --------
-    >>> plan(Guarantee(max_fpr=0.01, max_fnr=None)).needed[0].labels[0]
-    299
     >>> print(plan(Guarantee(max_fpr=None, max_fnr=0.05), anomalous=140))
     FNR <= 0.05  59 anomalous labels if no error is among them, 93 with 1, 124 with 2, 208 with 5, 336 with 10
                  140 at hand tolerate 2 errors; the lowest ceiling that they can keep is 0.02118

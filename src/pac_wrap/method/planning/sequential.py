@@ -6,25 +6,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    Scores,
-    as_array,
-    as_labelled,
-    common_type,
-    type_of,
-)
+from pac_wrap.base.arguments import Scores, as_array, as_labelled, common_type, type_of
 from pac_wrap.base.floats import ScoreType, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
+from pac_wrap.method.promise import Guarantee, as_guarantee
 from pac_wrap.method.strategies.interface import OneGroup, asked_of
 from pac_wrap.method.strategies.looks import Looks, is_within
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc, warn_if_upside_down
 from pac_wrap.ranks.passes import check_normal_labels
 from pac_wrap.tails.bounds import min_samples
 
-_HEADINGS: Final = ("asked", "looks", "normal", "anomalous", "state")
 _UNDECIDED: Final = {
     False: "label on: no look has succeeded yet",
     True: "ended: no look succeeded, and no later one can",
@@ -101,7 +94,7 @@ class LabelUntil:
         *,
         anomaly_label: object = 1,
     ) -> None:
-        self._strategy = Looks(every, up_to, threshold)
+        self._strategy = looks = Looks(every, up_to, threshold)
         # how many labels there will be is not known, and no part of what a confidence is shared by
         asked = self._strategy.settled(as_guarantee(guarantee), (0, 0))
         self._request = Request(asked, self._strategy, anomaly_label)
@@ -113,7 +106,13 @@ class LabelUntil:
                 f" threshold to look at; without one {least:,} labels of the class are enough for calibrate"
             )
         for promise in promises:
-            self._check_reachable(promise)
+            if looks.budget(promise, self.looks[-1]).errors is None:
+                least = min_samples(promise.at_calibration, promise.delta)
+                raise InputError(
+                    f"up_to = {looks.up_to:,} labels of a class, looked at every {looks.every:,}, cannot"
+                    f" certify {promise.name} <= {rounded_up(promise.ceiling)} at any look; go up to at"
+                    f" least {-(-least // looks.every) * looks.every:,}"
+                )
         self._state = _State()
 
     @property
@@ -155,23 +154,26 @@ class LabelUntil:
         return self._request.certify(*classes, score_type=self._state.score_type or "float64")
 
     def add(self, scores: ArrayLike, labels: ArrayLike) -> int:
-        """Take more points in the order in which they were labelled; what is refused leaves all as it was.
+        """Take more points in the order in which they were labelled, and return how many of them count.
+
+        Those after the end do not, nor those beyond a class's last look. What is refused changes nothing.
 
         Parameters
         ----------
         scores, labels : array-like
             One score and one label per point, 0 (normal) or 1 (anomalous), or as `anomaly_label` says.
-
-        Returns
-        -------
-        int
-            How many of the points count: not those after the end, nor those beyond a class's last look.
         """
         if self.done:
             raise InputError("no label is needed any more; read certificate, or start a new LabelUntil")
-        before = sum(self.labels)
-        state, values, mask = self._read(scores, labels)
-        self._state = self._look(state, values, mask)
+        before, state, mark = sum(self.labels), self._state, self._request.anomaly_label
+        given, values, mask = as_labelled(scores, labels, mark)
+        if not mask.all():
+            name = as_array(labels, "labels")[int(mask.argmin())]
+            known = name if state.normal_label is None else state.normal_label
+            check_normal_labels("this batch", known, name, mark)
+            state = replace(state, normal_label=known)
+        kind = common_type([state.score_type, type_of(given) if given.size else None])
+        self._state = self._look(replace(state, score_type=kind), values, mask)
         if self._is_over(self._state) and all(self.labels):
             warn_if_upside_down(rough_auc(*self._state.scores), *self.labels)
         return sum(self.labels) - before
@@ -184,35 +186,15 @@ class LabelUntil:
         every, up_to = self._strategy.every, self._strategy.up_to
         looks = f"at every {every:,} labels of a class, up to {up_to:,}; local delta {local}"
         state = "certified: one threshold keeps what was asked for" if self.success else _UNDECIDED[self.done]
-        texts = str(self._request.guarantee), looks, self._progress(0), self._progress(1), state
-        return "\n".join(f"{name:<10} {text}" for name, text in zip(_HEADINGS, texts, strict=True))
+        texts = {"asked": self._request.guarantee, "looks": looks, "normal": self._progress(0)}
+        texts |= {"anomalous": self._progress(1), "state": state}
+        return "\n".join(f"{name:<10} {text}" for name, text in texts.items())
 
     def _is_over(self, state: _State) -> bool:
         promised = [label for label in (0, 1) if self._sides[label] is not None]
         ended = [state.at[label] == self.looks[-1] and not state.settled[label] for label in promised]
         # a threshold that was given needs both classes; one that is found may yet do with more of the other
         return state.success or (all(ended) if self._strategy.threshold is None else any(ended))
-
-    def _check_reachable(self, promise: Promise) -> None:
-        if self._strategy.budget(promise, self.looks[-1]).errors is None:
-            least, every = min_samples(promise.at_calibration, promise.delta), self._strategy.every
-            raise InputError(
-                f"up_to = {self._strategy.up_to:,} labels of a class, looked at every {every:,}, cannot"
-                f" certify {promise.name} <= {rounded_up(promise.ceiling)} at any look; go up to at least"
-                f" {-(-least // every) * every:,}"
-            )
-
-    def _read(self, scores: ArrayLike, labels: ArrayLike) -> tuple[_State, Scores, NDArray[np.bool_]]:
-        """Return a batch, checked, and the state that knows its type and what normal points are called."""
-        given, values, mask = as_labelled(scores, labels, self._request.anomaly_label)
-        state = self._state
-        if not mask.all():
-            name = as_array(labels, "labels")[int(mask.argmin())]
-            known = name if state.normal_label is None else state.normal_label
-            check_normal_labels("this batch", known, name, self._request.anomaly_label)
-            state = replace(state, normal_label=known)
-        kind = common_type([state.score_type, type_of(given) if given.size else None])
-        return replace(state, score_type=kind), values, mask
 
     def _look(self, state: _State, values: Scores, mask: NDArray[np.bool_]) -> _State:
         """Return the state after a batch: every look that falls into it, in order, until the end."""

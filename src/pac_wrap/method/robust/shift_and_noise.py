@@ -5,7 +5,7 @@ Everything is computed with 70 digits and rounded against the promise.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Context, Decimal, localcontext
 from math import nextafter
 from typing import TYPE_CHECKING, ClassVar, Final, Self, cast
@@ -66,15 +66,29 @@ class Room(ABC):
             return min(1.0, _as_double(self._after(Decimal(rate)), up=True))
 
 
+@dataclass(frozen=True, slots=True)
 class Distance(Room):
     """How far the points of a class may shift: the promise holds for every distribution that is that near."""
 
+    # what is said of it, the name of its number, and what that must exceed
     _words: ClassVar[str]
+    _name: ClassVar[str] = "divergence"
+    _above: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        number = as_float(self.size)
+        if not self._above < number <= _MOST:
+            raise InputError(
+                f"{self._name} must be a number above {self._above:g} and up to {_MOST:g}, got"
+                f" {quoted(self.size)}; leave the shift out for none"
+            )
+        object.__setattr__(self, fields(self)[0].name, number)
 
     @property
-    @abstractmethod
     def size(self) -> float:
-        """The distance, or the ratio."""
+        """The distance, the ratio or the divergence."""
+        number: float = getattr(self, fields(self)[0].name)
+        return number
 
     @classmethod
     @abstractmethod
@@ -121,11 +135,6 @@ class TotalVariation(Distance):
     def __post_init__(self) -> None:
         object.__setattr__(self, "distance", check_rate("total variation distance", self.distance))
 
-    @property
-    def size(self) -> float:
-        """The distance."""
-        return self.distance
-
     def _before(self, ceiling: Decimal) -> Decimal:
         return ceiling - Decimal(self.distance)
 
@@ -157,15 +166,9 @@ class DensityRatio(Distance):
 
     tag: ClassVar[str] = "ratio"
     _words: ClassVar[str] = "a density ratio"
+    _name: ClassVar[str] = "density ratio"
+    _above: ClassVar[float] = 1.0
     ratio: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", _positive("density ratio", self.ratio, above=1.0))
-
-    @property
-    def size(self) -> float:
-        """The ratio."""
-        return self.ratio
 
     def _before(self, ceiling: Decimal) -> Decimal:
         return ceiling / Decimal(self.ratio)
@@ -179,22 +182,7 @@ class DensityRatio(Distance):
 
 
 @dataclass(frozen=True, slots=True)
-class _Divergence(Distance):
-    """Room within a divergence of the future from the calibration distribution."""
-
-    divergence: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "divergence", _positive("divergence", self.divergence))
-
-    @property
-    def size(self) -> float:
-        """The divergence."""
-        return self.divergence
-
-
-@dataclass(frozen=True, slots=True)
-class KL(_Divergence):
+class KL(Distance):
     """Room for a shift within a Kullback-Leibler divergence KL(future || calibration), in nats.
 
     A ceiling e needs the e' with kl(e || e') = divergence at calibration: eq. (73).
@@ -213,6 +201,7 @@ class KL(_Divergence):
 
     tag: ClassVar[str] = "kl"
     _words: ClassVar[str] = "a Kullback-Leibler divergence"
+    divergence: float
 
     def _before(self, ceiling: Decimal) -> Decimal:
         e, rho = ceiling, max(Decimal(self.divergence), _LEAST)
@@ -250,7 +239,7 @@ class KL(_Divergence):
 
 
 @dataclass(frozen=True, slots=True)
-class ChiSquared(_Divergence):
+class ChiSquared(Distance):
     """Room for a shift within a chi-squared divergence of the future from the calibration distribution.
 
     A ceiling e needs the e' with e' + sqrt(divergence e' (1 - e')) = e at calibration: eq. (74).
@@ -269,6 +258,7 @@ class ChiSquared(_Divergence):
 
     tag: ClassVar[str] = "chi2"
     _words: ClassVar[str] = "a chi-squared divergence"
+    divergence: float
 
     def _before(self, ceiling: Decimal) -> Decimal:
         e, rho = ceiling, Decimal(self.divergence)
@@ -347,11 +337,6 @@ class LabelNoise(Room):
         ----------
         rate : float
             The true rate.
-
-        Returns
-        -------
-        float
-            The share, 1 at most.
         """
         with localcontext(Context(prec=_DIGITS)):
             h, q = Decimal(self.contamination), Decimal(self.lost)
@@ -367,16 +352,6 @@ class LabelNoise(Room):
 def _kl(one: Decimal, other: Decimal) -> Decimal:
     """Return the divergence between two coins."""
     return one * (one / other).ln() + (_ONE - one) * ((_ONE - one) / (_ONE - other)).ln()
-
-
-def _positive(name: str, given: float, above: float = 0.0) -> float:
-    number = as_float(given)
-    if not above < number <= _MOST:
-        raise InputError(
-            f"{name} must be a number above {above:g} and up to {_MOST:g}, got {quoted(given)}; leave the"
-            " shift out for none"
-        )
-    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,11 +400,6 @@ class Robust:
         ceiling : float
             The ceiling that is still to be kept, between 0 and 1.
 
-        Returns
-        -------
-        Radius
-            The farthest shift by each of four distances, for the FPR and for the FNR.
-
         Examples
         --------
         >>> from pac_wrap import calibrate
@@ -446,8 +416,8 @@ class Robust:
             raise InputError(
                 "nothing is certified, so there is nothing to keep; certificate.diagnosis says why"
             )
-        found: dict[str, tuple[Shift, ...]] = {}
-        for promise, rate in before_shift(one):
-            shifts = (kind.between(rate, limit) for kind in SHIFTS)
-            found[promise.name] = tuple(one for one in shifts if one is not None)
+        found = {
+            promise.name: tuple(shift for kind in SHIFTS if (shift := kind.between(rate, limit)) is not None)
+            for promise, rate in before_shift(one)
+        }
         return Radius(limit, found.get("FPR", ()), found.get("FNR", ()))
