@@ -8,9 +8,9 @@ import pytest
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.method.strategies.raising import Algorithm1
 from pac_wrap.method.verify import Verification
 from pac_wrap.tails.bounds import Budget
 from support.kept import with_ceiling, with_clause

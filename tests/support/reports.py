@@ -11,7 +11,7 @@ from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
+from pac_wrap.method.strategies.raising import Algorithm1
 from pac_wrap.report.account import account_of
 from pac_wrap.report.pictures import curve_of
 from pac_wrap.report.render import as_json, html, markdown

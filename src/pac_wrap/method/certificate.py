@@ -56,7 +56,6 @@ from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced
 from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting, Weights
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import (
@@ -81,7 +80,7 @@ from pac_wrap.method.strategies.interface import (
     least,
 )
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds, find_regime
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, find_budget

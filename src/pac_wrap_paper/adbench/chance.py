@@ -188,7 +188,7 @@ def _of_band(n: int, delta: float) -> dict[int, float]:
 def _rungs(n: tuple[int, int], asked: Guarantee = ASKED) -> tuple[dict[int, float], dict[int, float]]:
     """Return the ceilings of all rungs of `raise` for each side; of several for a number, the lowest.
 
-    Those of `Staircase.budgets`, but for the last digits, and a thousand times faster.
+    Those of `Staircase.at`, but for the last digits, and a thousand times faster.
     """
     stair = staircase(asked.promises, n, Raise().highest)
     errors = np.arange(stair.rungs.start, stair.rungs.stop)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.interface import Claim, Outcome, asked_of
+from pac_wrap.method.strategies.raising import Algorithm1
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget

@@ -1,10 +1,10 @@
 """What a monitor watches, a share that must not exceed a limit or all scores, and the alarms it raises."""
 
 from copy import copy
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
+from functools import lru_cache
 from math import exp, inf, isfinite, log, nextafter
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from pac_wrap.tails.bounds import Rate
 UNDECIDED: Final = "undecided"
 SCORES: Final = "scores"
 _LONGEST_SHOWN: Final = 60
+# its exponential is none of the doubles
+_BEYOND: Final = 709.0
 _FATES: Final = {
     "FPR": ("normal points", "are false alarms"),
     "FNR": ("anomalous points", "are missed"),
@@ -81,7 +83,7 @@ class Alarm:
     @property
     def e_value(self) -> float:
         """How strong it is: had the limit been kept, so large a wealth were less likely than 1 / e_value."""
-        return as_wealth(self.log_wealth)
+        return exp(self.log_wealth) if self.log_wealth < _BEYOND else inf
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -112,15 +114,9 @@ def called(groups: tuple[Group, ...]) -> str:
     return "none" if groups[0] is None else quoted(groups[0], _LONGEST_SHOWN)
 
 
-def as_wealth(logarithm: float) -> float:
-    """Return the number whose logarithm this is, inf if it is beyond all doubles."""
-    return exp(logarithm) if logarithm < 709.0 else inf
-
-
 def wealth_text(logarithm: float) -> str:
     """Return the number whose logarithm this is with three digits, also beyond all doubles."""
-    found = as_wealth(logarithm)
-    return f"{found:.3g}" if found < inf else "beyond 1e308"
+    return f"{exp(logarithm):.3g}" if logarithm < _BEYOND else "beyond 1e308"
 
 
 Doubles = NDArray[np.float64]
@@ -178,8 +174,6 @@ def hull_of(curve: Curve) -> Hull | None:
 
 # places of rows, and the cells that they fall into
 Points = tuple[Counts, Counts]
-
-
 _bets = lru_cache(maxsize=64)(Bets.above)
 
 
@@ -216,21 +210,12 @@ class Watch:
             raise InputError(f"the watch of {self.name} cannot have come about; start a new monitor")
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        delta: float,
-        ceiling: float | None,
-        hull: Hull | None = None,
-        noisy: bool = False,
-        *,
-        alpha: float,
-    ) -> "Watch":
+    def of(cls, alpha: float, name: str, delta: float, ceiling: float | None, *rest: Any) -> "Watch":
         """Return the watch of a limit, of a share or of scores, before any point."""
-        empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(hull, noisy)
+        empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(*rest)
         return empty.after(empty.bets.unplaced(), ())
 
-    def on(self, hull: Hull | None, noisy: bool) -> "Watch":
+    def on(self, hull: Hull | None = None, noisy: bool = False) -> "Watch":
         """Set what is not stored, and return the watch."""
         object.__setattr__(self, "hull", hull)
         object.__setattr__(self, "noisy", noisy)
@@ -265,14 +250,9 @@ class Watch:
     @property
     def placed(self) -> Placed:
         """The bets as they stand."""
-        return Placed(
-            np.array(self.cells, dtype=np.int64),
-            self.starts,
-            self.following,
-            np.array(self.gains),
-            np.array(self.best),
-            np.array(self.began, dtype=np.int64).reshape(-1, 5),
-        )
+        cells, began = (np.array(one, dtype=np.int64) for one in (self.cells, self.began))
+        gains, best = np.array(self.gains), np.array(self.best)
+        return Placed(cells, self.starts, self.following, gains, best, began.reshape(-1, 5))
 
     def fed(
         self, points: Points, rows: tuple[int, int], marks: Counts, *, watching: bool, together: bool
@@ -301,9 +281,8 @@ class Watch:
         """Return the record of what had been counted when the wealth reached the bar."""
         bet, since, number, fates = self.bets.strongest(reached.placed)
         count, n, limit, between = int(fates[1]), int(fates.sum()), self.ceiling or 0.0, None
-        if (
-            self.hull is not None
-        ):  # beside the points above, so many may lie between the thresholds of the bet
+        if self.hull is not None:
+            # beside the points above, so many may lie between the thresholds of the bet
             low, high, a, b = self.hull.pairs[bet]
             above = float(fates[2] / max(1, n))
             limit = min(1.0, max(0.0, 1.0 - a - above * (1.0 - a / b)))
@@ -314,17 +293,11 @@ class Watch:
 
     def after(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
         """Return the watch with other bets, and another past."""
-        changed = replace(
-            self,
-            cells=tuple(placed.cells.tolist()),
-            starts=placed.starts,
-            following=placed.following,
-            gains=tuple(placed.gains.tolist()),
-            best=tuple(placed.best.tolist()),
-            began=tuple(placed.began.ravel().tolist()),
-            past=past,
+        cells, gains, best, began = (
+            tuple(one.ravel().tolist()) for one in (placed.cells, placed.gains, placed.best, placed.began)
         )
-        return changed.on(self.hull, self.noisy)
+        state = cells, placed.starts, placed.following, gains, best, began, past
+        return Watch(self.name, self.alpha, self.delta, self.ceiling, *state).on(self.hull, self.noisy)
 
     def __str__(self) -> str:
         share = f"{self.n:,} points"
@@ -340,17 +313,17 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     # of a verdict that is never given nothing can be counted
     given = {Error.FALSE_ALARM: rule.anomaly_from < inf, Error.MISS: rule.normal_below > -inf}
     # labels so wrong that they may show any share of errors while a ceiling holds contradict nothing
-    found = [
-        partial(Watch.of, one.name, one.delta, one.counted, noisy=one.label_noise is not None)
+    found: list[tuple[Any, ...]] = [
+        (one.name, one.delta, one.counted, None, one.label_noise is not None)
         for one in kept
         if one.counted < 1.0 and given[one.error]
     ]
     if (limit := _undecided(certificate)) is not None:
-        found.append(partial(Watch.of, UNDECIDED, *limit))
+        found.append((UNDECIDED, *limit))
     if curve is not None:
         refuse_room(certificate.guarantee, "a curve", "leave it out: all else is watched without it")
         if (hull := hull_of(curve)) is not None:
-            found.append(partial(Watch.of, SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
+            found.append((SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
     if not found and not any(given.values()):
         raise InputError("every point is left undecided, so nothing can be watched; label more points")
     if not found:
@@ -358,7 +331,7 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
             "labels as wrong as there is room for may show any share of errors while the ceilings hold, so"
             " nothing can be watched; ask for lower ceilings, or for room for fewer lost labels"
         )
-    return tuple(watch(alpha=alpha / len(found)) for watch in found)  # eq. (129)
+    return tuple(Watch.of(alpha / len(found), *one) for one in found)  # eq. (129)
 
 
 def _undecided(certificate: Certificate) -> tuple[float, float] | None:

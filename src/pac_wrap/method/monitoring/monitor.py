@@ -41,8 +41,8 @@ _LARGEST_FILE: Final = 10**9
 # how many parts of the past are kept, and how many ids of batches
 MOST_PARTS: Final = 256
 MOST_IDS: Final = 1000
-# which verdict on which class is an error
-_ERRORS: Final = {"FPR": (False, Verdict.ANOMALY), "FNR": (True, Verdict.NORMAL)}
+# which verdict on which label is an error
+_ERRORS: Final = {"FPR": (0, Verdict.ANOMALY), "FNR": (1, Verdict.NORMAL)}
 _NONE: Final = np.empty(0, dtype=np.int64)
 # the mark of a row without a label; others are 0 and 1
 _UNLABELLED: Final = -1
@@ -54,46 +54,36 @@ KINDS_APART: Final = (
 
 
 class Batch(NamedTuple):
-    """The verdicts of a batch, the places of its points and of the labelled ones, and the points' scores."""
+    """Each row's verdict, whether it has a score, and its label, 0, 1 or none of them; and the scores."""
 
     verdicts: NDArray[np.int8]
-    points: Counts
-    labelled: Counts
-    anomalous: NDArray[np.bool_]
-    scores: Scores | None
+    scored: NDArray[np.bool_]
+    labels: NDArray[np.int8]
+    scores: Scores | None = None
 
     def divided(self, watchers: Counts) -> Iterator[tuple[int, "Batch"]]:
         """Yield the batch of each watcher, given that of each row, without scores."""
         order = np.argsort(watchers, kind="stable")
         found, starts = np.unique(watchers[order], return_index=True)
-        marks = np.full(self.verdicts.size, _UNLABELLED, dtype=np.int8)
-        marks[self.labelled] = self.anomalous
-        counts = np.zeros(self.verdicts.size, dtype=bool)
-        counts[self.points] = True
         for watcher, own in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
-            mark = marks[own]
-            labelled = np.flatnonzero(mark != _UNLABELLED)
-            points = np.flatnonzero(counts[own])
-            yield watcher, Batch(self.verdicts[own], points, labelled, mark[labelled] == 1, None)
+            yield watcher, Batch(self.verdicts[own], self.scored[own], self.labels[own])
 
 
 def read_batch(
     verdicts: ArrayLike, labels: ArrayLike | None, scores: ArrayLike | None, anomaly_label: object
 ) -> Batch:
     """Return a batch, or refuse what is no verdict, no label or no score."""
-    given = as_verdicts(verdicts)
-    labelled, anomalous = _NONE, np.empty(0, dtype=bool)
+    given, known = as_verdicts(verdicts), None
+    scored, marks = np.ones(given.size, dtype=bool), np.full(given.size, _UNLABELLED, dtype=np.int8)
     if labels is not None:
         values, missing = _beside(verdicts, given.size, "labels", labels)
-        labelled = np.flatnonzero(~missing)
-        known = values if labelled.size == values.size else values[labelled]
-        anomalous = as_anomaly_mask(known, anomaly_label) if labelled.size else anomalous
-    if scores is None:
-        return Batch(given, np.arange(given.size), labelled, anomalous, None)
-    values, missing = _beside(verdicts, given.size, "scores", scores)
-    counts = ~missing[labelled]
-    known = as_scores(values[~missing] if missing.any() else values)
-    return Batch(given, np.flatnonzero(~missing), labelled[counts], anomalous[counts], known)
+        if not missing.all():
+            marks[~missing] = as_anomaly_mask(values[~missing] if missing.any() else values, anomaly_label)
+    if scores is not None:
+        values, missing = _beside(verdicts, given.size, "scores", scores)
+        known = as_scores(values[~missing] if missing.any() else values)
+        scored, marks[missing] = ~missing, _UNLABELLED
+    return Batch(given, scored, marks, known)
 
 
 def _beside(
@@ -155,7 +145,7 @@ class Member:
             after, alarm = watch.fed(points, span, marks, watching=watching, together=together)
             fed.append(after)
             alarms += [] if alarm is None else [replace(alarm, id=id)]
-        unscored = self.unscored + batch.verdicts.size - batch.points.size
+        unscored = self.unscored + int(np.count_nonzero(~batch.scored))
         ordered = tuple(sorted(alarms, key=lambda alarm: alarm.row))
         return Member(self.place, tuple(fed), rows, unscored, step, ordered)
 
@@ -193,14 +183,15 @@ class Member:
 def _points(watch: Watch, batch: Batch, late: bool) -> Points:
     """Return the places of the rows that are points of a watch, and the cells that they fall into."""
     if watch.name in _ERRORS:
-        anomalous, error = _ERRORS[watch.name]
-        places = batch.labelled[batch.anomalous == anomalous]
+        label, error = _ERRORS[watch.name]
+        places = np.flatnonzero(batch.labels == label)
         return places, (batch.verdicts[places] == error).astype(np.int64)
-    if late:
+    if late or (watch.hull is not None and batch.scores is None):
         return _NONE, _NONE
-    if watch.hull is not None:
-        return (_NONE, _NONE) if batch.scores is None else (batch.points, watch.hull.cells(batch.scores))
-    return batch.points, (batch.verdicts[batch.points] == Verdict.ABSTAIN).astype(np.int64)
+    places = np.flatnonzero(batch.scored)
+    if watch.hull is not None and batch.scores is not None:
+        return places, watch.hull.cells(batch.scores)
+    return places, (batch.verdicts[places] == Verdict.ABSTAIN).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -432,6 +432,8 @@ class Strategy(ABC):
     # what `tried` counts, and why nothing is certified if none of them succeeds
     choices: ClassVar[str] = "level"
     unreached: ClassVar[str] = "no single threshold can be certified at any level tried"
+    # why more labels are needed than for a promise fixed beforehand, in a sentence
+    needs_more_labels: ClassVar[str | None] = None
 
     @property
     def word(self) -> str:
@@ -512,11 +514,6 @@ class Strategy(ABC):
         certified = claim.found.certified
         promises = () if certified is None else certified.promises
         return confidence_left(*(one.delta for one in promises if one.name in sure))
-
-    @property
-    def needs_more_labels(self) -> str | None:
-        """Why more labels are needed than for a promise fixed beforehand, in a sentence; or None."""
-        return None
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return how many promises may be tried, one of which is then certified."""

@@ -67,6 +67,7 @@ class Looks(Strategy):
     fixed_sizes: ClassVar[bool] = False
     choices: ClassVar[str] = "look"
     unreached: ClassVar[str] = "the errors at the threshold that was given are not within their budgets"
+    needs_more_labels = "Labels that are looked at as they come have one delta for all looks, and need more."
     every: int = 20
     up_to: int = 2000
     threshold: float | None = field(default=None, metadata={"optional": True})
@@ -91,11 +92,6 @@ class Looks(Strategy):
     def looks(self) -> range:
         """How many labels of a class there are at each look."""
         return looks_of(self.every, self.up_to)
-
-    @property
-    def needs_more_labels(self) -> str | None:
-        """That delta covers all looks."""
-        return "Labels that are looked at as they come have one delta for all looks, and need more."
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return the number of looks."""

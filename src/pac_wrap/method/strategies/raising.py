@@ -1,14 +1,14 @@
-"""One threshold whose ceilings are raised as little as can be proved."""
+"""One threshold that both classes share: the ceilings are raised until it can keep them."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import ceil
-from typing import ClassVar, Final, NamedTuple
+from math import ceil, ldexp
+from typing import ClassVar, Final, Literal, NamedTuple
 
-from pac_wrap.base.arguments import check_rate
-from pac_wrap.base.floats import ceiling_up, rounded_down, rounded_up
+from pac_wrap.base.arguments import check_choice, check_rate
+from pac_wrap.base.floats import ceiling_up, from_order_key, order_key, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.interface import (
@@ -19,21 +19,30 @@ from pac_wrap.method.strategies.interface import (
     Claim,
     Decision,
     Found,
+    Outcome,
     Ranks,
     Strategy,
     are_separated,
     at_budgets,
+    check_position,
     kept,
     ranks_of,
 )
+from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, upper_bound
-from pac_wrap.tails.levels import Ladder, local_level
+from pac_wrap.tails.levels import Ladder, fixed_level, local_level
 
 # from so many points on, going through all rungs takes too long
 _MOST: Final = 10**8
 # rungs that are looked at together: in passes over the data, so many cost no more than one
 _AT_ONCE: Final = 256
+_SMALLEST_STEP: Final = 0.0001
+# more doublings take any double above 1
+_DOUBLINGS: Final = 1100
+_SIDES: Final = ("fpr", "fnr")
+# about normal and about anomalous points
+Promises = tuple[Promise, ...]
 _SUFFICES: Final = (
     "one threshold would have kept what was asked, had overlap abstain been fixed before these labels were"
     " seen"
@@ -70,15 +79,11 @@ class Raise(Strategy):
     on_arrays: ClassVar[bool] = False
     choices: ClassVar[str] = "rung"
     unreached: ClassVar[str] = "no ceilings up to the highest allowed can be kept by one threshold"
+    needs_more_labels = "A rung of the ladder has nearly all of delta, and needs a few more."
     highest: float = 0.5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "highest", check_rate("highest", self.highest))
-
-    @property
-    def needs_more_labels(self) -> str | None:
-        """That delta is not quite whole at a rung."""
-        return "A rung of the ladder has nearly all of delta, and needs a few more."
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return the number of rungs."""
@@ -87,7 +92,7 @@ class Raise(Strategy):
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield the ranks of some rungs, the first one first, and of what was asked for."""
         stair = self._stair(asked, n)
-        yield from stair.ranks(stair.spread(0, len(stair.rungs)))
+        yield from _ranks(map(stair.at, stair.spread(0, len(stair.rungs))))
         yield from ranks_of(asked, n)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
@@ -102,7 +107,7 @@ class Raise(Strategy):
         number, end = 0, len(stair.rungs)
         while number < end:
             some = stair.spread(number, end)
-            ranks.prefetch(stair.ranks(some))
+            ranks.prefetch(_ranks(map(stair.at, some)))
             place = bisect_left(some, True, key=lambda at: _separated(tried(at)))
             number = some[place - 1] + 1 if place else number
             end = some[place] if place < len(some) else end
@@ -113,8 +118,7 @@ class Raise(Strategy):
         return Decision(found, low, high, found[0].key, found[1].key, reached, _separated(whole))
 
     def _stair(self, asked: Sequence[Asked], n: Sequence[int]) -> "Staircase":
-        promises = tuple(one.promise for one in asked if one.promise is not None)
-        return staircase(promises, (n[0], n[1]), self.highest)
+        return staircase(_promises(asked), (n[0], n[1]), self.highest)
 
     def summary(self, claim: Claim) -> str:
         """Return how far the ceilings were raised, and whether they had to be."""
@@ -158,9 +162,9 @@ class Staircase(NamedTuple):
     others: int
     least: float
 
-    def budgets(self, errors: int) -> tuple[Budget, Budget]:
-        """Return the budgets of a rung, normal first."""
-        ceiling = self.ladder.ceiling(errors)
+    def at(self, number: int) -> tuple[Budget, Budget]:
+        """Return the budgets of a rung by its number, from 0, normal first."""
+        ceiling = self.ladder.ceiling(self.rungs[number])
         paid = Budget.of(self.ladder.n, ceiling, self.ladder.level)
         share = max(self.other.at_calibration * (ceiling / self.ladder.asked), self.least)
         if share != self.other.at_calibration:
@@ -168,22 +172,9 @@ class Staircase(NamedTuple):
         kept = Budget.of(self.others, share, self.other.delta)
         return (paid, kept) if self.normal_pays else (kept, paid)
 
-    def at(self, number: int) -> tuple[Budget, Budget]:
-        """Return the budgets of a rung by its number, from 0."""
-        return self.budgets(self.rungs[number])
-
     def spread(self, start: int, stop: int) -> range:
         """Return the numbers of a few rungs from start to stop, the first among them, evenly spaced."""
         return range(start, stop, max(1, ceil((stop - start) / _AT_ONCE)))
-
-    def ranks(self, numbers: range) -> Iterator[Rank]:
-        """Yield the ranks that decide whether some rungs are reached."""
-        for number in numbers:
-            normal, anomalous = self.at(number)
-            if normal.errors is not None:
-                yield Rank(0, normal.n - normal.errors)
-            if anomalous.errors is not None:
-                yield Rank(1, anomalous.errors + 1)
 
 
 @lru_cache(maxsize=64)
@@ -210,5 +201,283 @@ def staircase(asked: tuple[Promise, ...], sizes: tuple[int, int], highest: float
     return Staircase(normal_pays, ladder, rungs, other, others, least)
 
 
+def _promises(asked: Sequence[Asked]) -> Promises:
+    return tuple(one.promise for one in asked if one.promise is not None)
+
+
+def _ranks(budgets: Iterable[tuple[Budget, Budget]]) -> Iterator[Rank]:
+    """Yield the ranks of the thresholds that pairs of budgets lead to: eqs. (7) and (9)."""
+    for normal, anomalous in budgets:
+        if normal.errors is not None:
+            yield Rank(0, normal.n - normal.errors)
+        if anomalous.errors is not None:
+            yield Rank(1, anomalous.errors + 1)
+
+
 def _separated(found: tuple[Found, ...]) -> bool:
     return bool(are_separated(found[0].key, found[1].key))
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm1(Strategy):
+    """One threshold; the ceilings are raised level by level until it can keep both (the paper's Algorithm 1).
+
+    Parameters
+    ----------
+    step : float
+        By how much a level raises the ceilings.
+    growth : "linear" or "double"
+        Whether the ceilings are raised by `step`, or doubled.
+    raised : "both", "fpr" or "fnr"
+        Which ceilings are raised.
+    relax_delta : bool
+        Whether the deltas are raised instead; that of the last level, divided by their number, is certified.
+    correction : "exact" or None
+        "exact" tries every level at the largest delta that makes the result a theorem, eq. (15). None is the
+        paper's version, which is false in general.
+    position : float
+        Where the threshold lies between alarm_from (0) and clear_below (1).
+
+    Raises
+    ------
+    InputError
+        If an option is none of those, or out of its range.
+
+    Examples
+    --------
+    >>> [level.max_fpr for level in Algorithm1(growth="double").levels(Guarantee())]
+    [0.05, 0.1, 0.2, 0.4, 0.8]
+    """
+
+    tag: ClassVar[str] = "algorithm1"
+    on_arrays: ClassVar[bool] = False
+    needs_more_labels = "A level of Algorithm 1 has only part of delta, and needs more."
+    step: float = 0.1
+    growth: Literal["linear", "double"] = "linear"
+    raised: Literal["both", "fpr", "fnr"] = "both"
+    relax_delta: bool = False
+    correction: Literal["exact"] | None = "exact"
+    position: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_choice("growth", self.growth, ("linear", "double"))
+        check_choice("raised", self.raised, ("both", "fpr", "fnr"))
+        check_choice("relax_delta", self.relax_delta, (True, False))
+        check_choice("correction", self.correction, ("exact", None))
+        object.__setattr__(self, "step", check_rate("step", self.step))
+        if self.step < _SMALLEST_STEP:
+            raise InputError(
+                f"step must be at least {_SMALLEST_STEP}, got {self.step!r}; every level costs part of delta"
+            )
+        object.__setattr__(self, "position", check_position(self.position))
+
+    @property
+    def proved(self) -> bool:
+        """Whether delta covers the choice of a level; the paper's version is no theorem."""
+        return self.correction is not None
+
+    @property
+    def keeps_delta(self) -> bool:
+        """Whether delta is certified as it was asked for, and not raised."""
+        return self.proved and not self.relax_delta
+
+    def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
+        """Return the number of levels."""
+        return _planned(self, asked.promises, sizes).total
+
+    def levels(self, asked: Guarantee, sizes: tuple[int, int] | None = None) -> list[Guarantee]:
+        """Return the promises that are tried, in order and below 1; fixed before any score is seen.
+
+        Parameters
+        ----------
+        asked : Guarantee
+            The first of them.
+        sizes : tuple of int, optional
+            How many normal and anomalous points there are: only the levels that so many labels can reach, or
+            all if they can reach none. They are known before any score is seen, so the others cost nothing.
+
+        Returns
+        -------
+        list of Guarantee
+
+        Examples
+        --------
+        >>> [level.max_fpr for level in Algorithm1().levels(Guarantee(), (2000, 30))]
+        [0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
+        """
+        first = 0 if sizes is None else _planned(self, asked.promises, sizes).first
+        levels = (
+            self._level_at(asked.promises, number) for number in range(first, self._count(asked.promises))
+        )
+        return [
+            replace(asked, max_fpr=a.ceiling, max_fnr=b.ceiling, delta_fpr=a.delta, delta_fnr=b.delta)
+            for a, b in levels
+        ]
+
+    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
+        """Yield the ranks of every level."""
+        plan = self._plan(asked, n)
+        yield from _ranks(map(plan.budgets, range(plan.total)))
+
+    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
+        """Return the first level whose thresholds are separated, or the last one with nothing certified."""
+        plan = self._plan(asked, ranks.n)
+
+        def attempt(level: int) -> tuple[Found, ...]:
+            return at_budgets(asked, ranks, plan.budgets(level))
+
+        # budgets, and with them the thresholds, are monotone in the level: the first success can be bisected
+        level = bisect_left(range(plan.total), True, key=lambda level: _separated(attempt(level)))
+        found = attempt(min(level, plan.total - 1))
+        edges = found[0].key, found[1].key
+        if level == plan.total:
+            return Decision(found, MINUS, PLUS, *edges, certified=False)
+        alarm, clear = map(from_order_key, edges)
+        high, share = min(clear, LARGEST), self.position
+        tau = order_key(min(max(alarm * (1.0 - share) + high * share, alarm), high))
+        made = (
+            own._replace(ceiling=one.ceiling, level=one.delta)
+            for own, one in zip(found, plan.survives(level), strict=True)
+        )
+        return Decision(tuple(made), tau, tau, *edges)
+
+    def _plan(self, asked: Sequence[Asked], n: Sequence[int]) -> "_Plan":
+        return _planned(self, _promises(asked), (n[0], n[1]))
+
+    def summary(self, claim: Claim) -> str:
+        """Return which level was reached, and what became of delta."""
+        level, count = self._reached(claim)
+        which = "none reached" if level is None else f"level {level + 1} reached"
+        text = f"algorithm1: {which} of {count} fixed beforehand;"
+        if not self.proved:
+            return f"{text} delta is not corrected for that choice, so the confidence is not guaranteed"
+        if self.relax_delta:
+            return f"{text} the delta of the last one, divided by their number, survives the choice"
+        return f"{text} the choice is covered by delta"
+
+    def explanation(self, claim: Claim) -> Iterator[str]:
+        """Yield what was raised, how far, and what became of delta."""
+        level, count = self._reached(claim)
+        sides = {"both": "both sides", "fpr": "the FPR", "fnr": "the FNR"}[self.raised]
+        what = "deltas" if self.relax_delta else "ceilings"
+        text = (
+            f"Algorithm 1: {count:,} promises with rising {what} of {sides} were fixed beforehand and tried"
+        )
+        if level is None:
+            yield f"{text} in order; none could be kept."
+            return
+        yield f"{text} in order; number {level + 1:,} was the first that one threshold can keep."
+        if self.proved:
+            _, fpr, _, fnr = map(rounded_down, _planned(self, claim.asked.promises, claim.sizes).terms(level))
+            yield (
+                f"It was tried at a delta of {fpr} for the FPR and {fnr} for the FNR, so that the confidence"
+                " survives the choice; the exact confidence above is that of a single promise."
+            )
+        else:
+            yield "Delta was not corrected for the choice, so the confidence is not guaranteed."
+
+    @property
+    def _raised_sides(self) -> tuple[str, ...]:
+        return _SIDES if self.raised == "both" else (self.raised,)
+
+    def _raise(self, start: float, times: int) -> float:
+        if self.growth == "linear":
+            return round(start + times * self.step, 12) if times else start
+        # 2^times itself may be beyond every double
+        return ldexp(start, times) if start < ldexp(1.0, -times) else 1.0
+
+    def _last(self, start: float) -> int:
+        """Return how often a ceiling or delta can be raised and stay below 1."""
+        most = _DOUBLINGS if self.growth == "double" else int(1.0 / self.step) + 1
+        return bisect_left(range(most + 1), True, key=lambda times: self._raise(start, times) >= 1.0) - 1
+
+    def _start(self, promise: Promise) -> float:
+        return promise.delta if self.relax_delta else promise.ceiling
+
+    def _count(self, asked: Promises) -> int:
+        """Return the number of levels: raising goes on until every side would reach 1."""
+        starts = dict(zip(_SIDES, asked, strict=True))
+        return 1 + max(self._last(self._start(starts[side])) for side in self._raised_sides)
+
+    def _level_at(self, asked: Promises, number: int) -> Promises:
+        """Return one level; a side that would reach 1 stays where it is, while the other goes on."""
+
+        def at(side: str, promise: Promise) -> Promise:
+            if side not in self._raised_sides:
+                return promise
+            start = self._start(promise)
+            raised = self._raise(start, min(number, self._last(start)))
+            return replace(promise, delta=raised) if self.relax_delta else replace(promise, ceiling=raised)
+
+        return tuple(map(at, _SIDES, asked))
+
+    def _reached(self, claim: Claim) -> tuple[int | None, int]:
+        """Return which level was reached, from 0, or None; and how many there are."""
+        plan = _planned(self, claim.asked.promises, claim.sizes)
+        return None if claim.found.certified is None else plan.which(claim.found), plan.total
+
+
+class _Plan(NamedTuple):
+    """The levels that are tried, from `first` on, and at which deltas, or which part of their own."""
+
+    strategy: Algorithm1
+    asked: Promises
+    sizes: tuple[int, int]
+    first: int
+    total: int
+    parts: tuple[int, int]
+    deltas: tuple[float, float] | None = None
+
+    def terms(self, number: int) -> tuple[float, float, float, float]:
+        """Return ceiling and delta of both sides at a level; no term falls from one level to the next."""
+        fpr, fnr = self.strategy._level_at(self.asked, self.first + number)
+        deltas = self.deltas or (fpr.delta / self.parts[0], fnr.delta / self.parts[1])
+        return fpr.at_calibration, deltas[0], fnr.at_calibration, deltas[1]
+
+    def budgets(self, number: int) -> tuple[Budget, Budget]:
+        """Return both budgets at a level."""
+        fpr, delta_fpr, fnr, delta_fnr = self.terms(number)
+        return Budget.of(self.sizes[0], fpr, delta_fpr), Budget.of(self.sizes[1], fnr, delta_fnr)
+
+    def which(self, found: Outcome) -> int | None:
+        """Return which level the budgets belong to: no two levels have the same ceilings and deltas."""
+        if found.fpr is None or found.fnr is None:
+            return None
+        wanted = found.fpr.rate, found.fpr.delta, found.fnr.rate, found.fnr.delta
+        number = bisect_left(range(self.total), wanted, key=self.terms)
+        return number if number < self.total and self.terms(number) == wanted else None
+
+    def survives(self, number: int) -> Promises:
+        """Return the promises that survive the choice of a level: Theorem 5."""
+        if self.parts == (1, 1):
+            return self.strategy._level_at(self.asked, self.first + number)
+        # the ceilings are fixed, so violations are nested: the chosen level fails only where the last fails
+        _, fpr, _, fnr = self.terms(self.total - 1)
+        return tuple(replace(one, delta=delta) for one, delta in zip(self.asked, (fpr, fnr), strict=True))
+
+
+@lru_cache(maxsize=64)
+def _planned(strategy: Algorithm1, asked: Promises, sizes: tuple[int, int]) -> _Plan:
+    """Return the levels that so many labels can reach, or all if they can reach none."""
+    count = strategy._count(asked)
+    # a side that is not raised has one and the same threshold at every level: nothing is chosen there
+    raised = strategy._raised_sides if strategy.proved else ()
+
+    def plan(first: int) -> _Plan:
+        fpr, fnr = (count - first if strategy.relax_delta and side in raised else 1 for side in _SIDES)
+        return _Plan(strategy, asked, sizes, first, count - first, (fpr, fnr))
+
+    def delta(n: int, promise: Promise, side: str) -> float:
+        last = strategy._last(promise.ceiling) if side in raised else 0
+        ceilings = (strategy._raise(promise.ceiling, min(number, last)) for number in range(first, count))
+        return fixed_level(n, tuple(dict.fromkeys(map(promise.allowing, ceilings))), promise.delta)
+
+    def feasible(first: int) -> bool:
+        return all(budget.errors is not None for budget in plan(first).budgets(0))
+
+    # a higher level, with fewer others, has the larger budget
+    first = bisect_left(range(count), True, key=feasible) % count
+    if strategy.relax_delta:
+        return plan(first)
+    fpr, fnr = map(delta, sizes, asked, _SIDES)
+    return plan(first)._replace(deltas=(fpr, fnr))
