@@ -10,7 +10,7 @@ from pac_wrap.base.arguments import as_float, check_top
 from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.curves.band import Band, band_of
+from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.interface import (
     NO_COUNT,
@@ -106,14 +106,8 @@ class Given(Strategy):
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return how many different promises the bands hold, for both classes together."""
-        return sum(band.ranks.size for band in self._bands(asked, sizes))
-
-    def _bands(self, asked: Guarantee, sizes: tuple[int, int]) -> tuple[Band, Band]:
-        """Return the bands of both classes."""
-        return (
-            band_of(sizes[0], asked.delta_fpr, self.top_fpr),
-            band_of(sizes[1], asked.delta_fnr, self.top_fnr),
-        )
+        deltas, tops = (asked.delta_fpr, asked.delta_fnr), (self.top_fpr, self.top_fnr)
+        return sum(band.ranks.size for band in map(band_of, sizes, deltas, tops))
 
 
 def _bound(delta: float, top: float | None, errors: int, n: int) -> tuple[float, float, int]:

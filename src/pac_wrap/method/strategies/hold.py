@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import nan
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from pac_wrap.base.arguments import check_choice
 from pac_wrap.method.promise import Promise
@@ -24,9 +26,6 @@ from pac_wrap.method.strategies.interface import (
     choose,
     count_of,
     each,
-    either,
-    everywhere,
-    is_nothing,
     kept,
     key_of,
     least,
@@ -106,7 +105,7 @@ class Hold(Strategy):
         if not anywhere(separated):
             return self._held(asked, ranks)
         one = between(asked, both, ranks)
-        return one if everywhere(separated) else either(separated, one, self._held(asked, ranks))
+        return one if np.all(separated) else _either(separated, one, self._held(asked, ranks))
 
     def counts(self, one: Asked) -> bool:
         """Whether the other class is held."""
@@ -138,7 +137,8 @@ class Hold(Strategy):
         ]
         # the largest ceiling binds, and one that is none leaves the class without a threshold
         bound = max(counted, key=lambda own: own.ceiling) if len(counted) > 1 else counted[0]
-        other = None if any(is_nothing(own.rate) for own in counted) else bound.key
+        lost = any(isinstance(own.rate, float) and own.rate != own.rate for own in counted)
+        other = None if lost else bound.key
         edges = (other, tau) if self._holds_fnr else (tau, other)
         return Decision(tuple(found), tau, tau, *edges)
 
@@ -174,3 +174,15 @@ def _spent(promise: Promise, errors: int, n: int) -> tuple[float, float, int, fl
     if found is None:
         return nan, nan, NO_COUNT, nan
     return found.rate, found.delta, count_of(found.errors), promise.afterwards(found.rate)
+
+
+def _either(condition: Any, one: Decision, other: Decision) -> Decision:
+    """Return one decision or the other, group by group; both are about the same promises."""
+    found = tuple(
+        None
+        if own is None or its is None
+        else Found(*(choose(condition, *pair) for pair in zip(own, its, strict=True)))
+        for own, its in zip(one.found, other.found, strict=True)
+    )
+    low, high, alarm, clear = (choose(condition, *pair) for pair in zip(one[1:5], other[1:5], strict=True))
+    return Decision(found, low, high, alarm, clear)

@@ -198,16 +198,6 @@ def anywhere(condition: Any) -> bool:
     return bool(condition.any()) if isinstance(condition, np.ndarray) else bool(condition)
 
 
-def everywhere(condition: Any) -> bool:
-    """Return whether something is true in every group."""
-    return bool(condition.all()) if isinstance(condition, np.ndarray) else bool(condition)
-
-
-def is_nothing(rate: Number) -> bool:
-    """Return whether the only group has no such number."""
-    return isinstance(rate, float) and rate != rate
-
-
 def each(function: Callable[..., tuple[Any, ...]], *counts: Count) -> tuple[Any, ...]:
     """Return the numbers that a function gives for counts, group by group, each different case once."""
     if not isinstance(counts[0], np.ndarray):
@@ -216,18 +206,6 @@ def each(function: Callable[..., tuple[Any, ...]], *counts: Count) -> tuple[Any,
     _, first, places = np.unique(codes, return_index=True, return_inverse=True)
     rows = [function(*row) for row in zip(*(one[first].tolist() for one in counts), strict=True)]
     return tuple(np.array(column)[places] for column in zip(*rows, strict=True))
-
-
-def either(condition: Any, one: Decision, other: Decision) -> Decision:
-    """Return one decision or the other, group by group; both are about the same promises."""
-    found = tuple(
-        None
-        if own is None or its is None
-        else Found(*(choose(condition, *pair) for pair in zip(own, its, strict=True)))
-        for own, its in zip(one.found, other.found, strict=True)
-    )
-    low, high, alarm, clear = (choose(condition, *pair) for pair in zip(one[1:5], other[1:5], strict=True))
-    return Decision(found, low, high, alarm, clear)
 
 
 def stacked(decisions: Sequence[Decision]) -> Decision:
@@ -300,14 +278,13 @@ def kept(
 def at_budgets(asked: Sequence[Asked], ranks: Ranks, budgets: Sequence[Budget]) -> tuple[Found, ...]:
     """Return what two budgets lead to in one group, with the ceilings that follow from their rates."""
 
-    def of(p: int, promise: Promise, budget: Budget) -> Found:
-        errors, ceiling = count_of(budget.errors), promise.afterwards(budget.rate)
-        return Found(
-            budget.rate, budget.delta, errors, key_of(asked[p], ranks, p, errors), ceiling, promise.delta
-        )
-
-    promises = (one.promise for one in asked if one.promise is not None)
-    return tuple(of(p, *pair) for p, pair in enumerate(zip(promises, budgets, strict=True)))
+    found = []
+    for p, (one, budget) in enumerate(zip(asked, budgets, strict=True)):
+        assert one.promise is not None  # with a single ceiling nothing is raised
+        errors, ceiling = count_of(budget.errors), one.promise.afterwards(budget.rate)
+        key = key_of(one, ranks, p, errors)
+        found.append(Found(budget.rate, budget.delta, errors, key, ceiling, one.promise.delta))
+    return tuple(found)
 
 
 def binding(
@@ -327,12 +304,6 @@ def binding(
         other = beyond | ((own.key == key) & few & (lacking ^ True))
         bound = choose(other, p, which), choose(other, own.key, key), choose(other, few, lacking)
     return None if bound is None else bound[:2]
-
-
-def edges_of(asked: Sequence[Asked], found: Sequence[Found | None]) -> tuple[Key | None, Key | None]:
-    """Return the keys of alarm_from and clear_below, those of the populations that bind."""
-    normal, anomalous = binding(asked, found, "normal"), binding(asked, found, "anomalous")
-    return normal and normal[1], anomalous and anomalous[1]
 
 
 def are_separated(alarm: Key, clear: Key) -> Any:

@@ -18,7 +18,7 @@ from pac_wrap.method.strategies.interface import (
     Ranks,
     Strategy,
     between,
-    edges_of,
+    binding,
     kept,
     one_threshold,
     ranks_of,
@@ -122,8 +122,9 @@ class Looks(Strategy):
         for one, own in zip(asked, found, strict=True):
             if own is not None:
                 within = within & is_within(self.threshold, own.key, normal=one.normal)
-        rule, edges = one_threshold(order_key(self.threshold), within), edges_of(asked, found)
-        return Decision(found, *rule, *edges, certified=within)
+        bound = binding(asked, found, "normal"), binding(asked, found, "anomalous")
+        edges = (one and one[1] for one in bound)
+        return Decision(found, *one_threshold(order_key(self.threshold), within), *edges, certified=within)
 
     def summary(self, claim: Claim) -> str:
         """Return when was looked, and what that assumes."""
