@@ -3,7 +3,7 @@
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 from math import comb, inf, nextafter
@@ -22,7 +22,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain, OneGroup, Outcome, Strategy, asked_of
+from pac_wrap.method.strategies.interface import Abstain, Claim, OneGroup, Strategy, asked_of
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.method.thresholds import Thresholds
 
@@ -163,6 +163,13 @@ RULES: dict[str, dict[str, Any]] = {
 every_rule = pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys())
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome(Claim):
+    """What a strategy claims of two classes in memory, and the threshold of each."""
+
+    thresholds: Thresholds
+
+
 def decided(strategy: Strategy, asked: Guarantee, normal: Floats, anomalous: Floats) -> Outcome:
     """Return what a strategy makes of two classes in memory."""
     decision = strategy.decide(asked_of(asked), OneGroup((normal, anomalous)))
@@ -177,4 +184,5 @@ def decided(strategy: Strategy, asked: Guarantee, normal: Floats, anomalous: Flo
         ]
         certified = replace(asked, max_fpr=low, max_fnr=high, delta_fpr=deltas[0], delta_fnr=deltas[1])
     rule = Rule(from_order_key(decision.low), from_order_key(decision.high))
-    return Outcome(fpr, fnr, Thresholds(alarm, clear), certified, rule, decision.separable)
+    edges, none = Thresholds(alarm, clear), (None, None)
+    return Outcome(asked, certified, fpr, fnr, rule, sizes, none, decision.separable, edges)

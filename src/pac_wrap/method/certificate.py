@@ -71,7 +71,6 @@ from pac_wrap.method.strategies.interface import (
     Found,
     Key,
     Number,
-    Outcome,
     Strategy,
     are_separated,
     choose,
@@ -675,8 +674,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         asked, certified = self.guarantee, self.guarantee.with_promises(fpr.certified, fnr.certified)
         if self.by_kind:
             asked = asked.with_promises(fpr.asked, fnr.asked) or asked
-        found = Outcome(fpr.budget, fnr.budget, self.thresholds, certified, self.rule, self.separable)
-        return Claim(asked, found, (fpr.n, fnr.n), (fpr.beyond, fnr.beyond))
+        counts = (fpr.n, fnr.n), (fpr.beyond, fnr.beyond)
+        return Claim(asked, certified, fpr.budget, fnr.budget, self.rule, *counts, self.separable)
 
     @property
     def confidence(self) -> float:

@@ -11,13 +11,22 @@ from hypothesis import strategies as st
 from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.strategies.interface import Claim, Outcome, asked_of
+from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.method.strategies.raising import Algorithm1
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget
 from pac_wrap.tails.levels import fixed_level
-from support.strategies import LARGEST, Floats, calibrate_quietly, decided, guarantee, refusal, scores
+from support.strategies import (
+    LARGEST,
+    Floats,
+    Outcome,
+    calibrate_quietly,
+    decided,
+    guarantee,
+    refusal,
+    scores,
+)
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]
 FIVE = Guarantee()
@@ -40,18 +49,11 @@ def raised_sides(strategy: Algorithm1) -> tuple[str, ...]:
     return SIDES if strategy.raised == "both" else (strategy.raised,)
 
 
-def reached(
-    strategy: Algorithm1, asked: Guarantee, outcome: Outcome, normal: Floats, anomalous: Floats
-) -> tuple[int | None, int]:
-    """Return which level was reached, from 0, or None; and how many there are."""
-    return strategy._reached(Claim(asked, outcome, (normal.size, anomalous.size), (None, None)))
-
-
 def levelled(
     strategy: Algorithm1, normal: Floats, anomalous: Floats, asked: Guarantee = FIVE
 ) -> tuple[Outcome, int | None]:
     outcome = decided(strategy, asked, normal, anomalous)
-    return outcome, reached(strategy, asked, outcome, normal, anomalous)[0]
+    return outcome, strategy._reached(outcome)[0]
 
 
 def overlapping(n: int = 400) -> tuple[Floats, Floats]:
@@ -175,7 +177,7 @@ def test_the_first_level_that_separates_is_chosen(
     terms = tried_at(strategy, levels, (len(normal), len(anomalous)))
     expected = first_separated(normal, anomalous, terms)
     outcome = decided(strategy, guarantee, normal, anomalous)
-    level_reached, count = reached(strategy, guarantee, outcome, normal, anomalous)
+    level_reached, count = strategy._reached(outcome)
     assert count == len(levels)
     assert outcome.fpr is not None
     assert outcome.fnr is not None
@@ -370,8 +372,8 @@ def test_the_level_that_was_reached_is_told_by_its_budgets() -> None:
         zip(levels, tried_at(Algorithm1(), levels, claim.sizes), strict=True)
     ):
         fpr, fnr = Budget.of(400, *terms[:2]), Budget.of(400, *terms[2:])
-        found = replace(claim.found, fpr=fpr, fnr=fnr, certified=other)
-        assert Algorithm1()._reached(replace(claim, found=found)) == (number, count)
+        found = replace(claim, fpr=fpr, fnr=fnr, certified=other)
+        assert Algorithm1()._reached(found) == (number, count)
         # nothing is certified of another level than that of the budgets
         if number != level:
             promises = zip(made.clauses, other.promises, strict=True)

@@ -13,11 +13,20 @@ from pac_wrap.method.certificate import Certificate, inconsistencies
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Outcome, asked_of
+from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import upper_bound
-from support.strategies import LARGEST, Floats, calibrate_quietly, decided, guarantee, refusal, scores
+from support.strategies import (
+    LARGEST,
+    Floats,
+    Outcome,
+    calibrate_quietly,
+    decided,
+    guarantee,
+    refusal,
+    scores,
+)
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]
 FIVE = Guarantee()

@@ -155,7 +155,7 @@ class Hold(Strategy):
         if self._keeps_both(claim):
             yield f"Strategy {self.word}: one threshold keeps both ceilings with their whole deltas."
             return
-        other, side, budget = ("FPR", 0, claim.found.fpr) if self._holds_fnr else ("FNR", 1, claim.found.fnr)
+        other, side, budget = ("FPR", 0, claim.fpr) if self._holds_fnr else ("FNR", 1, claim.fnr)
         n = claim.sizes[side]
         errors = n if budget is None else claim.crossing[side]
         yield (
@@ -165,7 +165,7 @@ class Hold(Strategy):
         )
 
     def _keeps_both(self, claim: Claim) -> bool:
-        return not self.always and claim.found.certified == claim.asked
+        return not self.always and claim.certified == claim.asked
 
 
 def _spent(promise: Promise, errors: int, n: int) -> tuple[float, float, int, float]:

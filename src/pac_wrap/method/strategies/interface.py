@@ -29,7 +29,7 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Population, Promise, with_deltas
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.thresholds import LARGEST, Thresholds
+from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import Rank, Ranked, count_below, kth_between, kth_smallest
 from pac_wrap.tails.bounds import (
     Budget,
@@ -354,32 +354,22 @@ def ends_of(low: Key, high: Key, kind: ScoreType) -> tuple[Number, Number]:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a strategy found: the budgets and thresholds of both classes, what is certified, and the rule.
+class Claim:
+    """What a certificate claims: what was asked, and what became of it; of pairs the normal class is first.
 
     `certified` is None where no single threshold could be certified; the rule then abstains on everything.
+    `sizes` are the calibration points of each class, `crossing` those beyond the other class's threshold.
     `separable`, where a strategy raises ceilings: whether one threshold would keep those that were asked for.
     """
 
+    asked: Guarantee
+    certified: Guarantee | None
     fpr: Budget | None
     fnr: Budget | None
-    thresholds: Thresholds
-    certified: Guarantee | None
     rule: Rule
-    separable: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a certificate claims: what was asked and found, and the counts that it rests on, normal first.
-
-    `sizes` are the calibration points of each class, `crossing` those beyond the other class's threshold.
-    """
-
-    asked: Guarantee
-    found: Outcome
     sizes: tuple[int, int]
     crossing: tuple[int | None, int | None]
+    separable: bool | None
 
 
 class Strategy(ABC):
@@ -468,7 +458,7 @@ class Strategy(ABC):
 
     def confidences(self, claim: Claim, *, exact: bool = True) -> dict[str, Decimal]:
         """Return how surely each ceiling holds that is certified: by its exact tail where it is kept."""
-        certified, found = claim.found.certified, {"FPR": claim.found.fpr, "FNR": claim.found.fnr}
+        certified, found = claim.certified, {"FPR": claim.fpr, "FNR": claim.fnr}
         sure: dict[str, Decimal] = {}
         for promise in () if certified is None else certified.promises:
             budget = found[promise.name]
@@ -482,7 +472,7 @@ class Strategy(ABC):
         sure = self.confidences(claim, exact=exact)
         if independent and self.multiplies:
             return kept_together(*sure.values())
-        certified = claim.found.certified
+        certified = claim.certified
         promises = () if certified is None else certified.promises
         return confidence_left(*(one.delta for one in promises if one.name in sure))
 
@@ -586,7 +576,7 @@ class Abstain(Strategy):
         """Return how many thresholds decide, and why."""
         if len(claim.asked.promises) == 1:
             return "only one side is promised, so its threshold decides alone"
-        if claim.found.rule.single:
+        if claim.rule.single:
             return "one threshold keeps both ceilings, so nothing is abstained"
         return "two thresholds, and abstention between them"
 
@@ -594,7 +584,7 @@ class Abstain(Strategy):
         """Yield the same as a sentence."""
         if len(claim.asked.promises) == 1:
             yield "Only one side is promised, so its threshold decides alone and nothing is left undecided."
-        elif claim.found.rule.single:
+        elif claim.rule.single:
             yield "One threshold keeps both ceilings with their whole deltas, so nothing is left undecided."
         else:
             yield "Two thresholds: what lies between them is left undecided."

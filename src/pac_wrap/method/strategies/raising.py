@@ -19,7 +19,6 @@ from pac_wrap.method.strategies.interface import (
     Claim,
     Decision,
     Found,
-    Outcome,
     Ranks,
     Strategy,
     are_separated,
@@ -122,10 +121,10 @@ class Raise(Strategy):
 
     def summary(self, claim: Claim) -> str:
         """Return how far the ceilings were raised, and whether they had to be."""
-        if claim.found.certified is None:
+        if claim.certified is None:
             return "raise: no ceilings up to the highest allowed could be kept with one threshold"
         text = "raise: kept as asked"
-        if claim.found.certified != claim.asked:
+        if claim.certified != claim.asked:
             text = "raise: ceilings raised as little as can be proved"
         text = f"{text}; the choice is covered by delta"
         return f"{text}. {_SUFFICES}" if self._needlessly(claim) else text
@@ -138,7 +137,7 @@ class Raise(Strategy):
             return
         payer = "normal" if stair.normal_pays else "anomalous"
         which = "none could be kept"
-        if claim.found.certified is not None:
+        if claim.certified is not None:
             which = "the first that one threshold keeps is certified"
         yield (
             f"Strategy raise: {len(stair.rungs):,} rungs, one for each number of {payer} errors, were fixed"
@@ -149,7 +148,7 @@ class Raise(Strategy):
             yield f"{_SUFFICES[0].upper()}{_SUFFICES[1:]}."
 
     def _needlessly(self, claim: Claim) -> bool:
-        return claim.found.separable is True and claim.found.certified != claim.asked
+        return claim.separable is True and claim.certified != claim.asked
 
 
 class Staircase(NamedTuple):
@@ -414,7 +413,7 @@ class Algorithm1(Strategy):
     def _reached(self, claim: Claim) -> tuple[int | None, int]:
         """Return which level was reached, from 0, or None; and how many there are."""
         plan = _planned(self, claim.asked.promises, claim.sizes)
-        return None if claim.found.certified is None else plan.which(claim.found), plan.total
+        return None if claim.certified is None else plan.which(claim), plan.total
 
 
 class _Plan(NamedTuple):
@@ -439,7 +438,7 @@ class _Plan(NamedTuple):
         fpr, delta_fpr, fnr, delta_fnr = self.terms(number)
         return Budget.of(self.sizes[0], fpr, delta_fpr), Budget.of(self.sizes[1], fnr, delta_fnr)
 
-    def which(self, found: Outcome) -> int | None:
+    def which(self, found: Claim) -> int | None:
         """Return which level the budgets belong to: no two levels have the same ceilings and deltas."""
         if found.fpr is None or found.fnr is None:
             return None
