@@ -23,8 +23,7 @@ from pac_wrap.method.calibrate import (
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee, as_guarantee
 from pac_wrap.method.rule import Verdict
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.method.strategies.interface import Abstain, Hold
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.ranks.memory import is_upside_down

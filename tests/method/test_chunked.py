@@ -17,7 +17,7 @@ from pac_wrap.method import source as module
 from pac_wrap.method.calibrate import Request, calibrate_chunks, calibrate_labelled
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.interface import Hold
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.ranks import passes
 from pac_wrap.ranks.passes import ChunkReader, Passes, PassTask

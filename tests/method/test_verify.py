@@ -8,8 +8,7 @@ import pytest
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.method.strategies.interface import Abstain, Hold
 from pac_wrap.method.strategies.raising import Algorithm1
 from pac_wrap.method.verify import Verification
 from pac_wrap.tails.bounds import Budget

@@ -21,8 +21,7 @@ from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain, Claim, OneGroup, Strategy, asked_of
+from pac_wrap.method.strategies.interface import Abstain, Claim, Hold, OneGroup, Strategy, asked_of
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.method.thresholds import Thresholds
 

@@ -36,8 +36,7 @@ from pac_wrap.method.promise import (
 from pac_wrap.method.robust.weights import Draws, Weights, as_weights, survivors
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.source import CLASSES, ChunkSource, Source
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain, Asked, OneGroup, asked_of, ends_of, known
+from pac_wrap.method.strategies.interface import Abstain, Asked, Hold, OneGroup, asked_of, ends_of, known
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import (

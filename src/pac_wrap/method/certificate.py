@@ -29,6 +29,7 @@ from pac_wrap.base.floats import (
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.alarms.precision import AlarmBounds, Prevalence
+from pac_wrap.method.curves.band import Given
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, tally
 from pac_wrap.method.promise import (
     LABELS,
@@ -56,8 +57,6 @@ from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced
 from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting, Weights
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.given import Given
-from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import (
     MINUS,
     NO_COUNT,
@@ -69,6 +68,7 @@ from pac_wrap.method.strategies.interface import (
     Count,
     Decision,
     Found,
+    Hold,
     Key,
     Number,
     Strategy,

@@ -36,8 +36,7 @@ from pac_wrap.method.promise import (
     warn_of_lacking,
 )
 from pac_wrap.method.source import CLASSES, Source
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain, Asked
+from pac_wrap.method.strategies.interface import Abstain, Asked, Hold
 from pac_wrap.ranks.memory import Rank, Ranked, unchecked, warn_of_labels
 from pac_wrap.tails.bounds import Sharing, split_confidence
 

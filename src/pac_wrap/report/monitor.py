@@ -5,7 +5,7 @@ from math import log, log10
 from typing import Any, Final
 
 from pac_wrap.base.floats import rounded_up
-from pac_wrap.method.groups.values import Group, text_of
+from pac_wrap.method.groups.values import text_of
 from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, Watch, called, wealth_text
 from pac_wrap.method.monitoring.monitor import Member, Monitor
 from pac_wrap.report.account import Account, Figure, Item, Section, Status, Table, only, sentence
@@ -41,7 +41,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
     notes = [] if monitor.points else ["No point was counted so far."]
     if monitor.table is not None:
         notes += map(sentence, monitor.notes)
-        known = {"unseen": monitor.unseen, "unpromised": monitor.unpromised, "groups": []}
+        known: dict[str, Any] = {"unseen": monitor.unseen, "unpromised": monitor.unpromised, "groups": []}
         for groups, one in monitor.members.items():
             whose = {"group": groups if len(groups) > 1 else groups[0], "rows": one.rows}
             known["groups"].append(whose | _content(monitor, one))
@@ -121,7 +121,10 @@ def monitor_metrics(monitor: Monitor) -> str:
     rising: list[tuple[dict[str, str], Alarm]] = []
     unscored: list[tuple[dict[str, str], float]] = []
     for groups, one in monitor.members.items():
-        labels = _group_labels(groups)
+        labels = {"pool": "true"} if groups else {}
+        if len(groups) == 1:
+            # a label that is empty is none to Prometheus, so a group of no name needs another one
+            labels = {"missing": "true"} if groups[0] is None else {"group": text_of(groups[0]) or ""}
         unscored.append((labels, one.unscored))
         watches += [(watch, labels | {"watch": watch.name}) for watch in one.watches]
         rising += [(labels | {"watch": alarm.watch}, alarm) for alarm in one.alarms]
@@ -154,13 +157,6 @@ def monitor_metrics(monitor: Monitor) -> str:
             number = str(int(value)) if float(value).is_integer() else repr(float(value))
             lines.append(f"{_PREFIX}_{name}{_labels(labels)} {number}")
     return "\n".join(lines) + "\n"
-
-
-def _group_labels(groups: tuple[Group, ...]) -> dict[str, str]:
-    if len(groups) != 1:
-        return {"pool": "true"} if groups else {}
-    # to Prometheus a label that is empty is one that is not there, so a group of no name needs another one
-    return {"missing": "true"} if groups[0] is None else {"group": text_of(groups[0]) or ""}
 
 
 def _labels(labels: dict[str, str]) -> str:

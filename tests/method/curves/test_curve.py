@@ -24,9 +24,8 @@ from pac_wrap import (
     certify_curve_chunks,
 )
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.curves.band import band_of
+from pac_wrap.method.curves.band import Given, band_of
 from pac_wrap.method.curves.curve import best, cells
-from pac_wrap.method.strategies.given import Given
 from pac_wrap.tails.bounds import Budget
 from statistical.claims import assert_at_most, assert_power, assert_rate
 from support.kept import kept as kept_by

@@ -35,9 +35,9 @@ from pac_wrap import (
     recalibrate,
 )
 from pac_wrap.method.comparison import compare_scores
+from pac_wrap.method.curves.band import Given
 from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, Assumption, Promise, assumed
 from pac_wrap.method.provenance import Sampling
-from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Figure, account_of
 from pac_wrap.report.pictures import Drawing, panels

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate, CertificateError, Guarantee, InputError, certify_curve
+from pac_wrap.method.curves.band import Given
 from pac_wrap.method.promise import Promise
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.tails import upper_bound
 from pac_wrap.tails.bounds import Budget

@@ -37,11 +37,10 @@ from pac_wrap.base.floats import (
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate, digest_problems, version_problems
-from pac_wrap.method.curves.band import band_of
+from pac_wrap.method.curves.band import Given, band_of
 from pac_wrap.method.promise import Clause, Guarantee
 from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.kernels import together

@@ -29,8 +29,16 @@ from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_
 from pac_wrap.method.promise import OF_DRAWS, Assumption, Guarantee, assumed, clause_of
 from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import MINUS, NO_COUNT, Abstain, Decision, Found, asked_of, none_of
+from pac_wrap.method.strategies.interface import (
+    MINUS,
+    NO_COUNT,
+    Abstain,
+    Decision,
+    Found,
+    Hold,
+    asked_of,
+    none_of,
+)
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.tails.bounds import common_share, min_samples
 from pac_wrap.version import __version__

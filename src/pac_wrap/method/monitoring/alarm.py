@@ -293,9 +293,8 @@ class Watch:
 
     def after(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
         """Return the watch with other bets, and another past."""
-        cells, gains, best, began = (
-            tuple(one.ravel().tolist()) for one in (placed.cells, placed.gains, placed.best, placed.began)
-        )
+        arrays = placed.cells, placed.gains, placed.best, placed.began
+        cells, gains, best, began = (tuple[Any, ...](one.ravel().tolist()) for one in arrays)
         state = cells, placed.starts, placed.following, gains, best, began, past
         return Watch(self.name, self.alpha, self.delta, self.ceiling, *state).on(self.hull, self.noisy)
 

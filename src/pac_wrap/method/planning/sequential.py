@@ -68,11 +68,6 @@ class LabelUntil:
     anomaly_label : object
         The label that marks an anomaly; -1 reads scikit-learn's +1 and -1.
 
-    Raises
-    ------
-    InputError
-        If the looks are none or too many, or so few labels that no look could succeed.
-
     Examples
     --------
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""What is done where the classes overlap: the interface of a strategy, and the arithmetic of all of them.
+"""What is done where the classes overlap: the interface of a strategy, and the two that keep ceilings.
 
 A strategy sees ranks only, as order keys: whole numbers that compare as scores do. What it computes is
 written once, for one group with Python's integers, and for many with arrays that have a place for each.
@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
-from math import inf
+from functools import lru_cache, partial
+from math import inf, nan
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -80,20 +80,16 @@ class OneGroup:
         self.n = [one.size for one in ranked]
 
     def at(self, p: int, k: int) -> int:
-        """Return the key of the k-th smallest score."""
         return order_key(kth_smallest(self._ranked[p], k)) if 0 < k <= self.n[p] else MINUS
 
     def below(self, p: int, key: int) -> int:
-        """Return how many scores have a lesser key."""
         return count_below(self._ranked[p], from_order_key(key))
 
     def between(self, p: int, q: int, low: int, high: int, share: float) -> int:
-        """Return the key of one of the scores of two populations."""
         ends = from_order_key(low), from_order_key(high)
         return order_key(kth_between(self._ranked[p], self._ranked[q], *ends, share))
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Find the scores at some ranks together."""
         if isinstance(self._ranked[0], Ranked):
             self._ranked[0].prefetch(ranks)
 
@@ -526,16 +522,9 @@ class Abstain(Strategy):
         Which of the m calibration scores from alarm_from to clear_below becomes the single threshold: the
         ceil(position m)-th smallest, so 1 is clear_below, and 0.5 a middle one.
 
-    Raises
-    ------
-    InputError
-        If an option is out of its range.
-
     Examples
     --------
     >>> from pac_wrap import calibrate
-    >>> calibrate(range(100), range(200, 300), overlap=Abstain()).rule
-    Rule(normal_below=200.0, anomaly_from=200.0)
     >>> calibrate(range(100), range(200, 300), overlap=Abstain(always=True)).rule
     Rule(normal_below=98.00000000000001, anomaly_from=201.0)
     """
@@ -552,28 +541,22 @@ class Abstain(Strategy):
 
     @property
     def word(self) -> str:
-        """abstain or abstain_always."""
         return "abstain_always" if self.always else "abstain"
 
     def at_score(self, claim: Claim) -> bool:
-        """Whether a single threshold is itself a calibration score: it is one of those between the two."""
         return True
 
     @property
     def keeps(self) -> tuple[str, ...]:
-        """Both rates are kept."""
         return ("FPR", "FNR")
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        """Yield the rank of each threshold."""
         yield from ranks_of(asked, n)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        """Return both thresholds, and the rule between them or with one of them."""
         return between(asked, kept(asked, ranks), ranks, None if self.always else self.position)
 
     def summary(self, claim: Claim) -> str:
-        """Return how many thresholds decide, and why."""
         if len(claim.asked.promises) == 1:
             return "only one side is promised, so its threshold decides alone"
         if claim.rule.single:
@@ -581,10 +564,153 @@ class Abstain(Strategy):
         return "two thresholds, and abstention between them"
 
     def explanation(self, claim: Claim) -> Iterator[str]:
-        """Yield the same as a sentence."""
         if len(claim.asked.promises) == 1:
             yield "Only one side is promised, so its threshold decides alone and nothing is left undecided."
         elif claim.rule.single:
             yield "One threshold keeps both ceilings with their whole deltas, so nothing is left undecided."
         else:
             yield "Two thresholds: what lies between them is left undecided."
+
+
+@dataclass(frozen=True, slots=True)
+class Hold(Strategy):
+    """One threshold that keeps one ceiling; the other rate is certified from the errors counted there.
+
+    The held class alone sets the threshold, so nothing is chosen on the other, and its bound holds with the
+    whole delta: eq. (16). With `always=False` a ceiling is given up only where it must be: where the classes
+    separate, one threshold keeps both. That choice costs nothing either: eq. (107). Either way both hold
+    together with the product of their confidences: eq. (98).
+
+    Parameters
+    ----------
+    rate : "fnr" or "fpr"
+        The error rate whose ceiling is held.
+    always : bool
+        Whether one ceiling is held even where one threshold keeps both.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> certificate = calibrate(range(1000), range(900, 1900), overlap=Hold("fnr"))
+    >>> certificate.fnr.ceiling, round(certificate.fpr.ceiling, 3)
+    (0.05, 0.076)
+    """
+
+    tag: ClassVar[str] = "hold"
+    multiplies: ClassVar[bool] = True
+    rate: Literal["fnr", "fpr"]
+    always: bool = True
+
+    def __post_init__(self) -> None:
+        check_choice("rate", self.rate, ("fnr", "fpr"))
+        check_choice("always", self.always, (True, False))
+
+    @property
+    def word(self) -> str:
+        return f"hold_{self.rate}{'' if self.always else '_if_needed'}"
+
+    def at_score(self, claim: Claim) -> bool:
+        return self._keeps_both(claim)
+
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        return (self.rate.upper(),)
+
+    @property
+    def _holds_fnr(self) -> bool:
+        return self.rate == "fnr"
+
+    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
+        """Yield the ranks of the held side; those of the other may depend on a count."""
+        yield from ranks_of([self._alone(one) for one in asked] if self.always else asked, n)
+
+    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
+        """Return the threshold of the held side, and the bounds that its errors on the other side have."""
+        if self.always:
+            return self._held(asked, ranks)
+        both = kept(asked, ranks)
+        normal, anomalous = binding(asked, both, "normal"), binding(asked, both, "anomalous")
+        assert normal is not None
+        assert anomalous is not None  # with a single ceiling nothing is held
+        separated = are_separated(normal[1], anomalous[1])
+        if not anywhere(separated):
+            return self._held(asked, ranks)
+        one = between(asked, both, ranks)
+        return one if np.all(separated) else _either(separated, one, self._held(asked, ranks))
+
+    def counts(self, one: Asked) -> bool:
+        return one.normal is self._holds_fnr
+
+    def _alone(self, one: Asked) -> Asked:
+        """Return what is asked of a population, if its class is held."""
+        return one._replace(promise=None) if self.counts(one) else one
+
+    def _held(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
+        alone = [self._alone(one) for one in asked]
+        found = list(kept(alone, ranks))
+        if self._holds_fnr:  # a threshold at inf must be reached
+            found = [None if own is None else own._replace(key=least(own.key, REACHED)) for own in found]
+        held = binding(alone, found, "anomalous" if self._holds_fnr else "normal")
+        assert held is not None  # with a single ceiling nothing is held
+        tau = held[1]
+        for p, one in enumerate(asked):
+            if one.promise is None or found[p] is not None:
+                continue
+            n = ranks.n[p]
+            errors = n - ranks.below(p, tau) if self._holds_fnr else misses(ranks, p, tau)
+            rate, delta, budget, ceiling = each(partial(_spent, one.promise), errors, n)
+            # where nothing is certified there is no threshold
+            key = key_of(one, ranks, p, choose(rate == rate, errors, NO_COUNT))
+            found[p] = Found(rate, delta, budget, key, ceiling, one.promise.delta)
+        counted = [
+            own for own, one in zip(found, alone, strict=True) if one.promise is None and own is not None
+        ]
+        # the largest ceiling binds, and one that is none leaves the class without a threshold
+        bound = max(counted, key=lambda own: own.ceiling) if len(counted) > 1 else counted[0]
+        lost = any(isinstance(own.rate, float) and own.rate != own.rate for own in counted)
+        other = None if lost else bound.key
+        edges = (other, tau) if self._holds_fnr else (tau, other)
+        return Decision(tuple(found), tau, tau, *edges)
+
+    def summary(self, claim: Claim) -> str:
+        if self._keeps_both(claim):
+            return f"{self.word}: one threshold keeps both ceilings, so neither is given up"
+        return (
+            f"{self.word}: the {self.keeps[0]} ceiling is kept, the other rate certified from counted errors"
+        )
+
+    def explanation(self, claim: Claim) -> Iterator[str]:
+        if self._keeps_both(claim):
+            yield f"Strategy {self.word}: one threshold keeps both ceilings with their whole deltas."
+            return
+        other, side, budget = ("FPR", 0, claim.fpr) if self._holds_fnr else ("FNR", 1, claim.fnr)
+        n = claim.sizes[side]
+        errors = n if budget is None else claim.crossing[side]
+        yield (
+            f"Strategy {self.word}: one threshold, set by the {self.keeps[0]} ceiling alone. It misjudges"
+            f" {errors:,} of the {n:,} points of the other class; the ceiling of the {other} is the exact"
+            " upper bound of that count."
+        )
+
+    def _keeps_both(self, claim: Claim) -> bool:
+        return not self.always and claim.certified == claim.asked
+
+
+def _spent(promise: Promise, errors: int, n: int) -> tuple[float, float, int, float]:
+    """Return the budget that so many errors spend, and the ceiling that follows from it."""
+    found = promise.spent(errors, n)
+    if found is None:
+        return nan, nan, NO_COUNT, nan
+    return found.rate, found.delta, count_of(found.errors), promise.afterwards(found.rate)
+
+
+def _either(condition: Any, one: Decision, other: Decision) -> Decision:
+    """Return one decision or the other, group by group; both are about the same promises."""
+    found = tuple(
+        None
+        if own is None or its is None
+        else Found(*(choose(condition, *pair) for pair in zip(own, its, strict=True)))
+        for own, its in zip(one.found, other.found, strict=True)
+    )
+    low, high, alarm, clear = (choose(condition, *pair) for pair in zip(one[1:5], other[1:5], strict=True))
+    return Decision(found, low, high, alarm, clear)

@@ -47,11 +47,6 @@ class Looks(Strategy):
         The one threshold to certify, fixed before any score was seen. By default it is found by rank, and
         classes that overlap are abstained on between two.
 
-    Raises
-    ------
-    InputError
-        If the looks are none, or too many, or the threshold is no finite number.
-
     Examples
     --------
     >>> from pac_wrap import calibrate
@@ -85,7 +80,6 @@ class Looks(Strategy):
             object.__setattr__(self, "threshold", unsigned_zero(tau))
 
     def at_score(self, claim: Claim) -> bool:
-        """Whether a single threshold is itself a calibration score: unless it was given."""
         return self.threshold is None
 
     @property
@@ -94,7 +88,6 @@ class Looks(Strategy):
         return looks_of(self.every, self.up_to)
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
-        """Return the number of looks."""
         return len(self.looks)
 
     def local(self, promise: Promise) -> float:
@@ -110,11 +103,9 @@ class Looks(Strategy):
         return Budget(n, rate, local, errors, exact_confidence(n, rate, errors))
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        """Yield the rank of each threshold."""
         yield from ranks_of(asked, n, self.budget)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        """Return both thresholds, and the rule that they, or the threshold given, allow."""
         found = kept(asked, ranks, self.budget)
         if self.threshold is None:
             return between(asked, found, ranks)
@@ -123,18 +114,16 @@ class Looks(Strategy):
             if own is not None:
                 within = within & is_within(self.threshold, own.key, normal=one.normal)
         bound = binding(asked, found, "normal"), binding(asked, found, "anomalous")
-        edges = (one and one[1] for one in bound)
-        return Decision(found, *one_threshold(order_key(self.threshold), within), *edges, certified=within)
+        alarm, clear = (one and one[1] for one in bound)
+        return Decision(found, *one_threshold(order_key(self.threshold), within), alarm, clear, within)
 
     def summary(self, claim: Claim) -> str:
-        """Return when was looked, and what that assumes."""
         return (
             f"looks at every {self.every:,} labels of a class up to {self.up_to:,}, one delta for all"
             f"{self._where}; which points are labelled must not depend on their scores"
         )
 
     def explanation(self, claim: Claim) -> Iterator[str]:
-        """Yield the same in sentences, with the local deltas."""
         local = " and ".join(f"{self.local(promise):g} ({promise.name})" for promise in claim.asked.promises)
         yield (
             f"The labels were looked at as they came, every {self.every:,} of a class up to {self.up_to:,}."

@@ -85,7 +85,6 @@ class Raise(Strategy):
         object.__setattr__(self, "highest", check_rate("highest", self.highest))
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
-        """Return the number of rungs."""
         return max(1, len(staircase(asked.promises, sizes, self.highest).rungs))
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
@@ -120,7 +119,6 @@ class Raise(Strategy):
         return staircase(_promises(asked), (n[0], n[1]), self.highest)
 
     def summary(self, claim: Claim) -> str:
-        """Return how far the ceilings were raised, and whether they had to be."""
         if claim.certified is None:
             return "raise: no ceilings up to the highest allowed could be kept with one threshold"
         text = "raise: kept as asked"
@@ -130,7 +128,6 @@ class Raise(Strategy):
         return f"{text}. {_SUFFICES}" if self._needlessly(claim) else text
 
     def explanation(self, claim: Claim) -> Iterator[str]:
-        """Yield which class paid, and what abstaining only where needed would have kept."""
         stair = staircase(claim.asked.promises, claim.sizes, self.highest)
         if not stair.rungs:
             yield f"Strategy raise: too few labels for any ceiling up to {rounded_up(self.highest)}."
@@ -237,11 +234,6 @@ class Algorithm1(Strategy):
     position : float
         Where the threshold lies between alarm_from (0) and clear_below (1).
 
-    Raises
-    ------
-    InputError
-        If an option is none of those, or out of its range.
-
     Examples
     --------
     >>> [level.max_fpr for level in Algorithm1(growth="double").levels(Guarantee())]
@@ -281,7 +273,6 @@ class Algorithm1(Strategy):
         return self.proved and not self.relax_delta
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
-        """Return the number of levels."""
         return _planned(self, asked.promises, sizes).total
 
     def levels(self, asked: Guarantee, sizes: tuple[int, int] | None = None) -> list[Guarantee]:
@@ -294,10 +285,6 @@ class Algorithm1(Strategy):
         sizes : tuple of int, optional
             How many normal and anomalous points there are: only the levels that so many labels can reach, or
             all if they can reach none. They are known before any score is seen, so the others cost nothing.
-
-        Returns
-        -------
-        list of Guarantee
 
         Examples
         --------
@@ -314,7 +301,6 @@ class Algorithm1(Strategy):
         ]
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        """Yield the ranks of every level."""
         plan = self._plan(asked, n)
         yield from _ranks(map(plan.budgets, range(plan.total)))
 
@@ -344,7 +330,6 @@ class Algorithm1(Strategy):
         return _planned(self, _promises(asked), (n[0], n[1]))
 
     def summary(self, claim: Claim) -> str:
-        """Return which level was reached, and what became of delta."""
         level, count = self._reached(claim)
         which = "none reached" if level is None else f"level {level + 1} reached"
         text = f"algorithm1: {which} of {count} fixed beforehand;"
@@ -355,7 +340,6 @@ class Algorithm1(Strategy):
         return f"{text} the choice is covered by delta"
 
     def explanation(self, claim: Claim) -> Iterator[str]:
-        """Yield what was raised, how far, and what became of delta."""
         level, count = self._reached(claim)
         sides = {"both": "both sides", "fpr": "the FPR", "fnr": "the FNR"}[self.raised]
         what = "deltas" if self.relax_delta else "ceilings"
