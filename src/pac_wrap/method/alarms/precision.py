@@ -136,9 +136,10 @@ def false_alarms_of(one: "Certificate") -> "Promise":
 def shares_of(one: "Certificate", delta: float | None) -> Shares:
     """Return the bounds of a certificate; delta is that of each share that is counted."""
     fpr, (_, fnr) = false_alarms_of(one), kept_by(one)
+    alone = Decimal(repr(one.confidences.get("FPR", 1.0)))
     if fnr is None:  # then anomalies may be caught, missed or undecided, as far as the rule abstains
         undecided = 0.0 if one.rule.single else 1.0
-        return Shares(fpr.ceiling, 0.0, 1.0, (undecided, undecided), (fpr.delta,), float_below(_sure(one)))
+        return Shares(fpr.ceiling, 0.0, 1.0, (undecided, undecided), (fpr.delta,), float_below(alone))
     deltas = fpr.delta, fnr.delta
     found = Shares(fpr.ceiling, 1.0 - fnr.ceiling, fnr.ceiling, (0.0, 0.0), deltas, one.confidence)
     if one.overlap.single:
@@ -159,7 +160,7 @@ def shares_of(one: "Certificate", delta: float | None) -> Shares:
             own = (fnr.delta,) if counted <= fnr.delta else (fnr.delta, counted)
         sure = confidence_left(fpr.delta, *own)
         if are_independent(one.assumptions):
-            sure = kept_together(_sure(one), confidence_left(*own))
+            sure = kept_together(alone, confidence_left(*own))
         found = found._replace(sure=float_below(sure))
     if one.rule.single:
         return found
@@ -190,11 +191,6 @@ def shares_of(one: "Certificate", delta: float | None) -> Shares:
         undecided=(fpr.afterwards(upper_bound(one.fpr.beyond or 0, one.fpr.n, others)), 1.0 - caught),
         deltas=(fpr.delta, counted) if lacking else found.deltas,
     )
-
-
-def _sure(one: "Certificate") -> Decimal:
-    """Return how surely the ceiling of the FPR holds."""
-    return Decimal(repr(one.confidences.get("FPR", 1.0)))
 
 
 class AlarmBounds:

@@ -99,7 +99,6 @@ def check_bound(bound: float | None) -> float:
 
 def as_weights(weights: Weights, name: str, size: int, bound: float) -> Interval:
     """Return the lower and the upper weight of each point, checked."""
-    pair = isinstance(weights, tuple)
     given: tuple[Any, ...] = weights if isinstance(weights, tuple) else (weights,)
     if len(given) not in (1, 2):
         raise InputError(
@@ -110,7 +109,7 @@ def as_weights(weights: Weights, name: str, size: int, bound: float) -> Interval
     for one in arrays:
         if one.size != size:
             raise InputError(f"{name} must have one weight for each of {size:,} scores, got {one.size:,}")
-    if pair and (low > high).any():
+    if (low > high).any():
         raise InputError(f"{name} must have no lower weight above the upper one; swap them")
     if size and not 0.0 <= low.min() <= high.max() <= bound:
         worst = low.min() if low.min() < 0.0 else high.max()
