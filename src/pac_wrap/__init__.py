@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate as GroupCertificate
     from pac_wrap.method.metrics import evaluate as evaluate
     from pac_wrap.method.monitoring.monitor import Monitor as Monitor
-    from pac_wrap.method.monitoring.recalibrate import recalibrate as recalibrate
+    from pac_wrap.method.monitoring.monitor import recalibrate as recalibrate
     from pac_wrap.method.planning.plan import plan as plan
     from pac_wrap.method.planning.sequential import LabelUntil as LabelUntil
     from pac_wrap.method.promise import Guarantee as Guarantee

@@ -444,7 +444,7 @@ def recalibrate(
 
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.certificate import Certificate
-    from pac_wrap.method.monitoring.recalibrate import successor
+    from pac_wrap.method.monitoring.monitor import successor
 
     loaded = Certificate.load(certificate)
     if loaded.lineage is not None and loaded.lineage.ledger == own_delta:

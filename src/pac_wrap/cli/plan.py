@@ -62,7 +62,7 @@ def plan(
     """
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.promise import Guarantee
-    from pac_wrap.method.strategies.looks import Looks
+    from pac_wrap.method.strategies.interface import Looks
     from pac_wrap.report.render import write
     from pac_wrap.report.results import account_of_plan
 

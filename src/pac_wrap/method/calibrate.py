@@ -36,7 +36,7 @@ from pac_wrap.method.promise import (
 from pac_wrap.method.robust.weights import Draws, Weights, as_weights, survivors
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.source import CLASSES, ChunkSource, Source
-from pac_wrap.method.strategies.interface import Abstain, Asked, Hold, OneGroup, asked_of, ends_of, known
+from pac_wrap.method.strategies.interface import Abstain, Asked, Hold, OneGroup, asked_of, ends_of
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import (
@@ -153,7 +153,7 @@ def certificate_of(
     if overlap.given and made.certified:
         # what can be asked of a threshold read off a curve is what the curve bounds there
         wanted = Guarantee(
-            *(None if one is None else known(one.ceiling) for one in made.found),
+            *(None if one is None or one.ceiling != one.ceiling else one.ceiling for one in made.found),
             *(one.delta for one in asked),
         )
         asked = asked_of(wanted)

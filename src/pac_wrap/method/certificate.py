@@ -70,6 +70,7 @@ from pac_wrap.method.strategies.interface import (
     Found,
     Hold,
     Key,
+    Looks,
     Number,
     Strategy,
     are_separated,
@@ -78,7 +79,6 @@ from pac_wrap.method.strategies.interface import (
     ends_of,
     least,
 )
-from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds, find_regime
 from pac_wrap.ranks.memory import Rank

@@ -131,10 +131,7 @@ def rows_of_lines(
     wanted = columns.wanted
     codes = None if label is None else _Codes(label, anomaly_label)
     before, of_json = 0, is_json_line(start)
-    if of_json:
-        only_in_csv(delimiter)
-    lines = _json_cells(reader, start, wanted) if of_json else _csv_cells(reader, start, wanted, delimiter)
-    for cells in lines:
+    for cells in _cells(reader, start, wanted, delimiter):
         values = dict(zip(wanted, cells, strict=True))
         scores, error = read_scores(score, values[score], before, "", "abstain")
         labels = groups = batches = None
@@ -265,20 +262,20 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _csv_cells(
+def _cells(
     reader: ByteReader, start: bytes, wanted: list[str], delimiter: str | None
 ) -> Iterator[list[list[Any]]]:
-    """Yield the cells of the columns that are wanted, as texts."""
-    rows = CsvRows(reader, start, wanted, delimiter)
-    for name in wanted:
-        require_column(name, list(rows.header.names))
-    places = [rows.header.names.index(name) for name in wanted]
-    for batch in rows:
-        yield [[row[place] for row in batch.rows] for place in places]
-
-
-def _json_cells(reader: ByteReader, start: bytes, wanted: list[str]) -> Iterator[list[list[Any]]]:
-    """Yield the values of the columns that are wanted, all of which the first row must name."""
+    """Yield the columns that are wanted: of CSV as texts, of JSON as values; its first row must name all."""
+    if not is_json_line(start):
+        table = CsvRows(reader, start, wanted, delimiter)
+        names = list(table.header.names)
+        for name in wanted:
+            require_column(name, names)
+        places = [names.index(name) for name in wanted]
+        for part in table:
+            yield [[row[place] for row in part.rows] for place in places]
+        return
+    only_in_csv(delimiter)
     score, *others = wanted
     rows = JsonRows(reader, start)
     for batch in rows:

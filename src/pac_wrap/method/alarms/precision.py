@@ -262,14 +262,8 @@ class AlarmBounds:
     def prevalence_of(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
         """Return bounds of the share of anomalies among new points without labels: eq. (51).
 
-        They go from 0 where no ceiling of the FPR is certified, and to 1 where none of the FNR is.
-
-        Parameters
-        ----------
-        scores : array-like of float
-            The scores of new points; see `precision_from_unlabelled`.
-        delta : float
-            The chance that the share of alarms, or of points declared normal, is less than its bound.
+        They go from 0 where no ceiling of the FPR is certified, and to 1 where none of the FNR is. The
+        parameters are those of `precision_from_unlabelled`; delta is also that of points declared normal.
 
         Examples
         --------
@@ -300,15 +294,12 @@ class AlarmBounds:
         Only a ceiling of the FPR is needed; without one of the FNR, all anomalies may be missed. All bounds
         hold together.
 
+        The other parameters are those of `precision`, but delta is by default that of the rate of each class.
+
         Parameters
         ----------
-        prevalence : float or pair of floats
-            The share of anomalies among future points, or two between which it lies; not checked.
         per : int
             For how many points.
-        delta : float, optional
-            The chance that a share counted where the classes overlap exceeds its bound; by default that of
-            the rate of the same class.
 
         Examples
         --------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context
 from functools import lru_cache, partial
-from math import ceil, exp, floor, isfinite, lgamma, log, log2, log10, nan, pi, sqrt
+from math import ceil, exp, floor, isfinite, lgamma, log, log2, log10, pi, sqrt
 from typing import ClassVar, Final
 
 import numpy as np
@@ -19,16 +19,15 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.interface import (
-    NO_COUNT,
     Asked,
     Claim,
     Decision,
     Found,
     Ranks,
     Strategy,
-    count_of,
     each,
     key_of,
+    numbers_of,
     one_threshold,
 )
 from pac_wrap.ranks.memory import Rank
@@ -36,7 +35,6 @@ from pac_wrap.tails.bounds import Budget, beta_quantile
 
 Counts = NDArray[np.int64]
 Rates = NDArray[np.float64]
-Masses = NDArray[np.float64]
 
 # steps between the ranks that a band is anchored at: a 50th of the rank, and at most a 500th of n: eq. (37)
 _OF_RANK: Final = 50
@@ -87,13 +85,9 @@ class Band:
     ranks: Counts
     bounds: Rates
 
-    def anchors(self, counts: ArrayLike) -> Counts:
-        """Return the position of the rank whose bound each count takes; one beyond the last has none."""
-        return np.searchsorted(self.ranks, np.asarray(counts)).astype(np.int64)
-
     def of(self, counts: ArrayLike) -> Rates:
         """Return the bound of each count."""
-        bounds: Rates = np.append(self.bounds, 1.0)[self.anchors(counts)]
+        bounds: Rates = np.append(self.bounds, 1.0)[np.searchsorted(self.ranks, np.asarray(counts))]
         return bounds
 
 
@@ -226,9 +220,15 @@ class _Walk:
 
     def __init__(self, n: int) -> None:
         self._n, self._time, self._low = n, 0.0, 0
-        self._mass: Masses = np.ones(1)
+        self._mass: Rates = np.ones(1)
+        # P(Poisson(n) = n)
+        if n < _FEW:
+            mean = exp(n * log(n) - n - lgamma(n + 1)) if n else 1.0
+        else:
+            series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)
+            mean = exp(-series) / sqrt(2.0 * pi * n)
         # a mistake in one chance is magnified at the end by no more than this
-        self._gain = 1.0 / _at_its_mean(n)
+        self._gain = 1.0 / mean
         self._error = 0.0
 
     def advance(self, time: float, least: int, most: int) -> None:
@@ -254,7 +254,7 @@ class _Walk:
         self._error += (self._mass.size + kernel.size) * _EPSILON
         return Held(min(held, 1.0), self._error)
 
-    def _moved(self, time: float, low: int, high: int) -> Masses:
+    def _moved(self, time: float, low: int, high: int) -> Rates:
         """Return the chances of the counts from low to high at a later time."""
         step = self._n * (time - self._time)
         size, wanted = self._mass.size, high - low + 1
@@ -270,7 +270,7 @@ class _Walk:
         moved[begin - start : end - start] = whole[begin:end]
         return moved
 
-    def _transformed(self, time: float, shift: int, wanted: int) -> Masses:
+    def _transformed(self, time: float, shift: int, wanted: int) -> Rates:
         """Return these chances by a transform; that of the Poisson kernel is exp(step (e^(-iw) - 1))."""
         step = self._n * (time - self._time)
         size, reach = self._mass.size, _reach(step)
@@ -301,7 +301,7 @@ def _reach(variance: float) -> float:
     return third + sqrt(third * third + 2.0 * _NEGLIGIBLE * variance)
 
 
-def _poisson(mean: float) -> tuple[int, Masses]:
+def _poisson(mean: float) -> tuple[int, Rates]:
     """Return the chances of Poisson counts, from the first that is not negligible on; they add up to 1."""
     reach = _reach(mean)
     mode = floor(mean)
@@ -310,14 +310,6 @@ def _poisson(mean: float) -> tuple[int, Masses]:
     down = np.cumprod(np.arange(mode, first, -1) / mean) if mean else np.zeros(0)
     chances = np.concatenate([down[::-1], [1.0], up])
     return first, chances / chances.sum()
-
-
-def _at_its_mean(n: int) -> float:
-    """Return P(Poisson(n) = n)."""
-    if n < _FEW:
-        return exp(n * log(n) - n - lgamma(n + 1)) if n else 1.0
-    series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)
-    return exp(-series) / sqrt(2.0 * pi * n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,8 +390,7 @@ class Given(Strategy):
 def _bound(delta: float, top: float | None, errors: int, n: int) -> tuple[float, float, int]:
     """Return rate, level and errors of the budget that so many errors among n have in a band: eq. (36)."""
     band = band_of(n, delta, top)
-    place = int(band.anchors(errors))
-    if place == band.ranks.size:  # nothing below 1
-        return nan, nan, NO_COUNT
-    found = Budget.of(n, float(band.bounds[place]), band.level)
-    return found.rate, found.delta, count_of(found.errors)
+    place = int(np.searchsorted(band.ranks, errors))
+    # above the last rank nothing is below 1
+    found = None if place == band.ranks.size else Budget.of(n, float(band.bounds[place]), band.level)
+    return numbers_of(found)

@@ -160,16 +160,13 @@ def cells(scores: Iterable[float]) -> Rates:
 
 
 def best(kept: Rates, other: Rates, ceiling: float) -> int | None:
-    """Return which pair of bounds keeps a ceiling with the least other bound; None if no one does.
-
-    Of several the one whose kept bound is least; but if nothing is known of the other rate, the largest: the
-    ceiling is then used as far as it goes.
-    """
+    """Return which pair of bounds keeps a ceiling with the least other bound; None if no one does."""
     allowed = np.flatnonzero(kept <= ceiling)
     if not allowed.size:
         return None
     least = other[allowed].min()
     ties = allowed[other[allowed] == least]
+    # the least of several; but if nothing is known of the other rate, the ceiling is used as far as it goes
     return int(ties[np.argmin(kept[ties] if least < 1.0 else -kept[ties])])
 
 

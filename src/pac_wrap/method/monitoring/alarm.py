@@ -259,14 +259,13 @@ class Watch:
     ) -> tuple["Watch", Alarm | None]:
         """Return the watch after a batch, and the alarm if it came.
 
-        `rows` is how many came before the batch, and how many with it, and `marks` how many of the batch each
-        kept part of the past takes in. Where all rows of a batch count together, nothing depends on their
-        order, eq. (130): a new start has the first row of the batch, an alarm its last one, and the past kept
-        within the batch is that before it.
+        `rows` is how many came before the batch, and with it; `marks` how many of it each kept part takes in.
         """
         (places, cells), (before, after), bets = points, rows, self.bets
         bar = -log(self.alpha) if watching else None
-        if together:
+        if (
+            together
+        ):  # nothing depends on their order: a start has the first row, an alarm the last, eq. (130)
             placed, reached = bets.took_together(self.placed, cells, before + 1, bar)
             height = float(bets.log_wealth(placed))
             heights = [height if before + mark == after else self.log_wealth for mark in marks.tolist()]

@@ -214,10 +214,8 @@ class Bets:
 
         Starts depend on the number of points alone, so it does not matter how points are cut into parts.
         """
-        waiting, heights, found = stops.tolist(), [], None
-        while waiting and waiting[0] == 0:
-            heights.append(float(self.log_wealth(placed)))
-            waiting.pop(0)
+        heights = [float(self.log_wealth(placed)) for stop in stops.tolist() if not stop]
+        waiting, found = [stop for stop in stops.tolist() if stop], None
         done = 0
         while done < cells.size:
             total = int(placed.cells.sum())

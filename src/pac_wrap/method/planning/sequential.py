@@ -12,8 +12,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee, as_guarantee
-from pac_wrap.method.strategies.interface import OneGroup, asked_of
-from pac_wrap.method.strategies.looks import Looks, is_within
+from pac_wrap.method.strategies.interface import Looks, OneGroup, asked_of, is_within
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc, warn_if_upside_down
 from pac_wrap.ranks.passes import check_normal_labels
 from pac_wrap.tails.bounds import min_samples
@@ -193,7 +192,7 @@ class LabelUntil:
 
     def _look(self, state: _State, values: Scores, mask: NDArray[np.bool_]) -> _State:
         """Return the state after a batch: every look that falls into it, in order, until the end."""
-        before, last = self.labels, self.looks[-1]
+        before, last, tau = self.labels, self.looks[-1], self._strategy.threshold
         places = [np.flatnonzero(mask == bool(label))[: last - before[label]] for label in (0, 1)]
         scores = [np.concatenate((state.scores[label], values[places[label]])) for label in (0, 1)]
         due = sorted(
@@ -204,23 +203,19 @@ class LabelUntil:
         )
         for place, label, n in due:
             if not state.settled[label]:
-                state = self._judged(state, scores, label, n)
+                low, high = (n, state.at[1]) if label == 0 else (state.at[0], n)
+                asked = asked_of(self._request.guarantee)
+                decision = self._strategy.decide(asked, OneGroup((scores[0][:low], scores[1][:high])))
+                settled, own = list(state.settled), decision.found[label]
+                if tau is not None and own is not None:
+                    settled[label] = bool(is_within(tau, own.key, normal=label == 0))
+                success = bool(decision.certified and decision.separated)
+                state = replace(state, at=(low, high), settled=(settled[0], settled[1]), success=success)
             if self._is_over(state):
                 taken = [int(np.searchsorted(one, place, side="right")) for one in places]
                 scores = [scores[side][: before[side] + taken[side]] for side in (0, 1)]
                 break
         return replace(state, scores=(scores[0], scores[1]))
-
-    def _judged(self, state: _State, scores: list[Scores], label: int, n: int) -> _State:
-        """Return the state after a look at n points of one class."""
-        low, high = (n, state.at[1]) if label == 0 else (state.at[0], n)
-        asked = asked_of(self._request.guarantee)
-        decision = self._strategy.decide(asked, OneGroup((scores[0][:low], scores[1][:high])))
-        settled, tau, own = list(state.settled), self._strategy.threshold, decision.found[label]
-        if tau is not None and own is not None:
-            settled[label] = bool(is_within(tau, own.key, normal=label == 0))
-        success = bool(decision.certified and decision.separated)
-        return replace(state, at=(low, high), settled=(settled[0], settled[1]), success=success)
 
     def _progress(self, label: int) -> str:
         """Return how far a class is, in words."""

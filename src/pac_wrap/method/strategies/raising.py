@@ -89,13 +89,13 @@ class Raise(Strategy):
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield the ranks of some rungs, the first one first, and of what was asked for."""
-        stair = self._stair(asked, n)
+        stair = staircase(_promises(asked), (n[0], n[1]), self.highest)
         yield from _ranks(map(stair.at, stair.spread(0, len(stair.rungs))))
         yield from ranks_of(asked, n)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return the first rung whose threshold both budgets allow: eq. (27)."""
-        stair = self._stair(asked, ranks.n)
+        stair = staircase(_promises(asked), tuple(ranks.n), self.highest)
         whole = tuple(own for own in kept(asked, ranks) if own is not None)
 
         def tried(number: int) -> tuple[Found, ...]:
@@ -114,9 +114,6 @@ class Raise(Strategy):
         tau = min(found[0 if stair.normal_pays else 1].key, REACHED)
         low, high = (tau, tau) if reached else (MINUS, PLUS)
         return Decision(found, low, high, found[0].key, found[1].key, reached, _separated(whole))
-
-    def _stair(self, asked: Sequence[Asked], n: Sequence[int]) -> "Staircase":
-        return staircase(_promises(asked), (n[0], n[1]), self.highest)
 
     def summary(self, claim: Claim) -> str:
         if claim.certified is None:
@@ -285,11 +282,6 @@ class Algorithm1(Strategy):
         sizes : tuple of int, optional
             How many normal and anomalous points there are: only the levels that so many labels can reach, or
             all if they can reach none. They are known before any score is seen, so the others cost nothing.
-
-        Examples
-        --------
-        >>> [level.max_fpr for level in Algorithm1().levels(Guarantee(), (2000, 30))]
-        [0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
         """
         first = 0 if sizes is None else _planned(self, asked.promises, sizes).first
         levels = (
@@ -301,12 +293,12 @@ class Algorithm1(Strategy):
         ]
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        plan = self._plan(asked, n)
+        plan = _planned(self, _promises(asked), (n[0], n[1]))
         yield from _ranks(map(plan.budgets, range(plan.total)))
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return the first level whose thresholds are separated, or the last one with nothing certified."""
-        plan = self._plan(asked, ranks.n)
+        plan = _planned(self, _promises(asked), tuple(ranks.n))
 
         def attempt(level: int) -> tuple[Found, ...]:
             return at_budgets(asked, ranks, plan.budgets(level))
@@ -325,9 +317,6 @@ class Algorithm1(Strategy):
             for own, one in zip(found, plan.survives(level), strict=True)
         )
         return Decision(tuple(made), tau, tau, *edges)
-
-    def _plan(self, asked: Sequence[Asked], n: Sequence[int]) -> "_Plan":
-        return _planned(self, _promises(asked), (n[0], n[1]))
 
     def summary(self, claim: Claim) -> str:
         level, count = self._reached(claim)
