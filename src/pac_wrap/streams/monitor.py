@@ -37,10 +37,7 @@ _NO_BATCH: Final = "names the batch of each row, but a row has none; name the ba
 
 
 class Rows(NamedTuple):
-    """A few rows: their scores, NaN where there is none, and their labels likewise; None without a column.
-
-    `groups` are those of the rows, and `batches` the names of their batches; None without a column.
-    """
+    """A few rows: their scores and labels, NaN where there is none, groups and names of batches."""
 
     scores: Scores
     labels: NDArray[np.float64] | None

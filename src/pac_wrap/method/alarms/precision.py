@@ -199,9 +199,7 @@ class AlarmBounds:
     __slots__ = ()
 
     def precision(self, prevalence: Prevalence, *, delta: float | None = None) -> Bounds:
-        """Return a lower bound of the precision, the share of anomalies among future alarms: eq. (48).
-
-        Its confidence is that of eq. (121).
+        """Return a lower bound of the precision, the share of anomalies among alarms: eqs. (48) and (121).
 
         Parameters
         ----------

@@ -27,6 +27,8 @@ def certify_curve(
 ) -> Curve:
     """Return bounds of both error rates that hold at every threshold at once: eq. (36).
 
+    If anomalies score significantly lower than normal points, an `UpsideDownWarning` says so.
+
     Parameters
     ----------
     normal, anomalous : array-like of float
@@ -46,11 +48,6 @@ def certify_curve(
     ------
     InputError
         If scores are not one-dimensional numbers, contain NaN, or there is none at all.
-
-    Warns
-    -----
-    UpsideDownWarning
-        If anomalies score significantly lower than normal points.
 
     Examples
     --------

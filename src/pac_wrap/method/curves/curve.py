@@ -247,12 +247,7 @@ class Curve(Traced, SavedAsJSON):
         Parameters
         ----------
         threshold : float
-            Any finite number, however it was chosen.
-
-        Raises
-        ------
-        InputError
-            If neither rate has a bound below 1 there.
+            Any finite number, however it was chosen, at which one rate has a bound below 1.
         """
         given = Given(threshold, self.normal.top, self.anomalous.top)
         sides, bounds = (self.normal, self.anomalous), (self.fpr(given.threshold), self.fnr(given.threshold))
@@ -286,12 +281,7 @@ class Curve(Traced, SavedAsJSON):
         Parameters
         ----------
         max_fpr, max_fnr : float, optional
-            The ceiling, of one rate.
-
-        Raises
-        ------
-        InputError
-            If not exactly one ceiling is given, or no threshold keeps it.
+            The ceiling, of one rate; if no threshold keeps it, it is refused.
         """
         if (max_fpr is None) == (max_fnr is None):
             raise InputError("give either max_fpr or max_fnr; the curve finds what the other rate can keep")

@@ -408,9 +408,16 @@ class Strategy(ABC):
         """The rates, FPR or FNR, whose ceilings are certified as they were asked for."""
         return ()
 
-    @abstractmethod
+    def budget(self, promise: Promise, n: int) -> Budget:
+        """Return the errors that n points may show where a promise is kept as it was asked for."""
+        return promise.budget(n)
+
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield every rank that may be asked for in a group, as far as the numbers of labels tell."""
+        for p, one in enumerate(asked):  # of the thresholds that budgets lead to: eqs. (7) and (9)
+            errors = None if one.promise is None else self.budget(one.promise, n[p]).errors
+            if errors is not None:
+                yield Rank(p, n[p] - errors if one.normal else errors + 1)
 
     @abstractmethod
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
@@ -489,16 +496,6 @@ def check_position(position: float) -> float:
     return found
 
 
-def ranks_of(
-    asked: Sequence[Asked], n: Sequence[int], budget: Callable[[Promise, int], Budget] = Promise.budget
-) -> Iterator[Rank]:
-    """Yield the ranks of the thresholds that the budgets of promises lead to: eqs. (7) and (9)."""
-    for p, one in enumerate(asked):
-        errors = None if one.promise is None else budget(one.promise, n[p]).errors
-        if errors is not None:
-            yield Rank(p, n[p] - errors if one.normal else errors + 1)
-
-
 @dataclass(frozen=True, slots=True)
 class Abstain(Strategy):
     """Both ceilings are kept as they were asked for; points are abstained only if that is needed.
@@ -541,9 +538,6 @@ class Abstain(Strategy):
     @property
     def keeps(self) -> tuple[str, ...]:
         return ("FPR", "FNR")
-
-    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        yield from ranks_of(asked, n)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         return between(asked, kept(asked, ranks), ranks, None if self.always else self.position)
@@ -614,7 +608,7 @@ class Hold(Strategy):
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield the ranks of the held side; those of the other may depend on a count."""
-        yield from ranks_of([self._alone(one) for one in asked] if self.always else asked, n)
+        yield from Strategy.ranks(self, [self._alone(one) for one in asked] if self.always else asked, n)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return the threshold of the held side, and the bounds that its errors on the other side have."""
@@ -779,9 +773,6 @@ class Looks(Strategy):
         rate = promise.at_calibration
         errors = error_budget(look, rate, local)
         return Budget(n, rate, local, errors, exact_confidence(n, rate, errors))
-
-    def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        yield from ranks_of(asked, n, self.budget)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         found = kept(asked, ranks, self.budget)

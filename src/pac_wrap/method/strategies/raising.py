@@ -25,7 +25,6 @@ from pac_wrap.method.strategies.interface import (
     at_budgets,
     check_position,
     kept,
-    ranks_of,
 )
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import Rank
@@ -54,17 +53,13 @@ class Raise(Strategy):
 
     The larger class pays: it climbs a ladder with a rung for every number of errors, and its delta is nearly
     whole at each. The smaller class keeps its delta whole: eqs. (27) to (29). The ceilings keep the ratio
-    that was asked for. A smaller class with too few labels gets the least ceiling that they can keep.
+    that was asked for. A smaller class with too few labels gets the least ceiling that they can keep. A
+    class has at most 10^8 labels.
 
     Parameters
     ----------
     highest : float
-        No ceiling is raised beyond this, unless it was asked for.
-
-    Raises
-    ------
-    InputError
-        If `highest` does not lie between 0 and 1, or, on calibration, if a class has more than 10^8 labels.
+        No ceiling is raised beyond this, between 0 and 1, unless it was asked for.
 
     Examples
     --------
@@ -91,7 +86,7 @@ class Raise(Strategy):
         """Yield the ranks of some rungs, the first one first, and of what was asked for."""
         stair = staircase(_promises(asked), (n[0], n[1]), self.highest)
         yield from _ranks(map(stair.at, stair.spread(0, len(stair.rungs))))
-        yield from ranks_of(asked, n)
+        yield from Strategy.ranks(self, asked, n)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return the first rung whose threshold both budgets allow: eq. (27)."""
