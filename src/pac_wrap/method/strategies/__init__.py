@@ -1,1 +1,1 @@
-"""What is done where the classes overlap: one module for each strategy, behind one interface."""
+"""What is done where the classes overlap: one interface, and strategies that keep ceilings or raise them."""
