@@ -483,12 +483,10 @@ class Monitor:
     def on(self, path: str | os.PathLike[str]) -> Iterator[Self]:
         """Return a context that goes on from a file, if there is one, and saves there at the end.
 
-        No other process may meanwhile.
-
         Parameters
         ----------
         path : str or path
-            The file. If something goes wrong within, it stays as it was.
+            The file, for no other process meanwhile. If something goes wrong within, it stays as it was.
         """
         with held(path):
             if os.path.exists(path):

@@ -137,10 +137,7 @@ class LabelUntil:
 
     @property
     def certificate(self) -> Certificate | None:
-        """The certificate of the latest looks, true at any time; None before the first.
-
-        Only after a success does it decide every point by one threshold.
-        """
+        """The certificate of the latest looks, true at any time, with one threshold only after a success."""
         low, high = self.scores
         if not low.size and not high.size:
             return None

@@ -278,10 +278,9 @@ class Algorithm1(Strategy):
             How many normal and anomalous points there are: only the levels that so many labels can reach, or
             all if they can reach none. They are known before any score is seen, so the others cost nothing.
         """
-        first = 0 if sizes is None else _planned(self, asked.promises, sizes).first
-        levels = (
-            self._level_at(asked.promises, number) for number in range(first, self._count(asked.promises))
-        )
+        promises = asked.promises
+        first = 0 if sizes is None else _planned(self, promises, sizes).first
+        levels = (self._level_at(promises, number) for number in range(first, self._count(promises)))
         return [
             replace(asked, max_fpr=a.ceiling, max_fnr=b.ceiling, delta_fpr=a.delta, delta_fnr=b.delta)
             for a, b in levels
