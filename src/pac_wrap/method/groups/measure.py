@@ -14,8 +14,7 @@ from pac_wrap.base.floats import confidence_left, rounded_down, rounded_up, shar
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.values import Codes, Group, Lookup, shown
 from pac_wrap.method.metrics import Metrics, all_exceeded, metrics_of
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.method.strategies.interface import Abstain, Hold
 from pac_wrap.tails.bounds import beta_quantile, min_samples
 
 if TYPE_CHECKING:
