@@ -1,9 +1,7 @@
 """A column of groups as numbers: which groups there are, and to which of them each row belongs.
 
 A group is known by its text, so that 7 in a Parquet file and "7" in a CSV are one group. A missing value is
-a group of its own, None, as in SQL's GROUP BY. `as_group` is the one rule for what may name a group, in
-memory, in files and in look-ups: texts, numbers, truth values, dates and times. A time with a zone is the
-same moment in UTC, nanoseconds are kept, and a duration is refused.
+a group of its own, None, as in SQL's GROUP BY.
 """
 
 from collections.abc import Sequence
@@ -48,9 +46,10 @@ class Coded(NamedTuple):
 
 
 def as_group(value: Any) -> Group:
-    """Return a value as a group: a text, a number, true or false, or None if it is missing.
+    """Return a value as a group: the one rule for what may name a group, in memory, files and look-ups.
 
-    Dates and intervals become their texts, and 7.0 becomes 7.
+    A group is a text, a number, true or false, or None if it is missing. Dates and intervals become their
+    texts, a time with a zone is the same moment in UTC, nanoseconds are kept, and a duration is refused.
 
     >>> as_group(np.int64(7)), as_group(7.0), as_group(float("nan")), as_group(date(2026, 1, 31))
     (7, 7, None, '2026-01-31')
@@ -63,8 +62,20 @@ def as_group(value: Any) -> Group:
         value = value.item()
     if isinstance(value, bool) or value is None:
         return value
-    if isinstance(value, (int, float)):
-        return _number(value)
+    if isinstance(value, float):
+        if isnan(value):
+            return None
+        if not isfinite(value):
+            raise InputError(f"a group cannot be {value!r}; write it as a text")
+        if not value.is_integer() or abs(value) >= _LARGEST:
+            return value
+        value = int(value)
+    if isinstance(value, int):
+        if abs(value) >= _LARGEST:
+            raise InputError(
+                f"a number that names a group has at most 18 digits, got {quoted(value)}; use texts"
+            )
+        return value
     if isinstance(value, datetime):
         value = (value if value.utcoffset() is None else value.astimezone(UTC)).isoformat(" ")
     elif isinstance(value, _WRITTEN) or (
@@ -93,18 +104,6 @@ def _written_out(value: np.datetime64) -> date | str | None:
     rest = int((value.astype("M8[ns]") - second.astype("M8[ns]")).astype(np.int64))
     digits = f".{rest // 1000:06d}" if rest % 1000 == 0 else f".{rest:09d}"
     return f"{second.item().isoformat(' ')}{digits if rest else ''}"
-
-
-def _number(value: float) -> Group:
-    if isinstance(value, float):
-        if isnan(value):
-            return None
-        if not isfinite(value):
-            raise InputError(f"a group cannot be {value!r}; write it as a text")
-        value = int(value) if value.is_integer() and abs(value) < _LARGEST else value
-    if isinstance(value, int) and abs(value) >= _LARGEST:
-        raise InputError(f"a number that names a group has at most 18 digits, got {quoted(value)}; use texts")
-    return value
 
 
 def text_of(group: Group) -> str | None:
@@ -140,8 +139,7 @@ def coded(groups: GroupColumn, name: str = "groups") -> Coded:
     >>> coded(["b", "a", None, "b"])
     Coded(codes=array([2, 1, 0, 2]), values=(None, 'a', 'b'))
     """
-    codes, found = _numbered(groups, name)
-    return merged(codes, found)
+    return merged(*_numbered(groups, name))
 
 
 def groups_beside(scores: object, size: int, groups: GroupColumn) -> Coded:
@@ -199,11 +197,8 @@ def _numbered(groups: Any, name: str) -> tuple[Codes, Sequence[Any]]:
         zone = getattr(groups.dtype, "time_zone", None)  # Polars, whose lists drop nanoseconds
         texts = list(map(as_group, groups.to_numpy()))
         return _of_objects([one if one is None or zone is None else f"{one}+00:00" for one in texts], name)
-    for method in (
-        "to_list",
-        "to_pylist",
-    ):  # pandas' objects, Polars and Arrow: their missing values are None
-        if hasattr(groups, method):
+    for method in ("to_list", "to_pylist"):
+        if hasattr(groups, method):  # pandas' objects, Polars and Arrow: their missing values are None
             return _of_objects(getattr(groups, method)(), name)
     if isinstance(groups, (list, tuple)):
         return _of_objects(groups, name)
@@ -236,19 +231,15 @@ def _of_objects(values: Sequence[Any], name: str) -> tuple[Codes, Sequence[Any]]
     truths = {one for one in kinds if issubclass(one, _TRUTH)}  # Python holds them to be numbers
     if truths and any(issubclass(one, _COUNTED) for one in kinds - truths):
         raise InputError(f"{name} mix truth values and numbers, which Python holds equal; make them texts")
-    if len(kinds - {str, type(None)}) > 1 or Decimal in kinds:  # what Python holds equal has other texts
+    apart = len(kinds - {str, type(None)}) > 1 or Decimal in kinds  # what Python holds equal has other texts
+    if apart:
         values = [(type(one), one) for one in map(as_group, values)]
-        codes, found = _of_hashable(values, name)
-        return codes, [one for _, one in found]
-    return _of_hashable(values, name)
-
-
-def _of_hashable(values: Sequence[Any], name: str) -> tuple[Codes, list[Any]]:
     try:
         found = {value: number for number, value in enumerate(dict.fromkeys(values))}
     except TypeError as error:
         raise InputError(f"{name} must be one value for each point: {error}; pass a single column") from error
-    return np.fromiter(map(found.__getitem__, values), np.int64, len(values)), list(found)
+    codes = np.fromiter(map(found.__getitem__, values), np.int64, len(values))
+    return codes, [one for _, one in found] if apart else list(found)
 
 
 def places_of(values: Sequence[Group]) -> dict[str | None, int]:
@@ -273,11 +264,7 @@ def texts_of(groups: Sequence[Group]) -> list[str | None]:
 
 
 class Lookup:
-    """Where each of several groups stands, by its text.
-
-    >>> Lookup(("a", 7)).places(["7", "b", "a"])
-    array([ 1, -1,  0])
-    """
+    """Where each of several groups stands, by its text."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self._places = places_of(groups)
@@ -287,7 +274,11 @@ class Lookup:
         return self._places.get(text_of(as_group(group)))
 
     def places(self, groups: GroupColumn) -> Codes:
-        """Return the place of the group of each row, -1 for one that is not among them."""
+        """Return the place of the group of each row, -1 for one that is not among them.
+
+        >>> Lookup(("a", 7)).places(["7", "b", "a"])
+        array([ 1, -1,  0])
+        """
         found = coded(groups)
         places = [self._places.get(text, NEVER) for text in texts_of(found.values)]
         return np.array(places or [0], dtype=np.int64)[found.codes]
