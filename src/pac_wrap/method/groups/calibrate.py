@@ -12,30 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from pac_wrap.base.arguments import (
-    Scores,
-    as_labelled,
-    check_choice,
-    frames_inside,
-    type_of,
-)
+from pac_wrap.base.arguments import Scores, as_labelled, check_choice, frames_inside, type_of
 from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import CHANGES, Request, answered, signed
-from pac_wrap.method.certificate import NOTHING, Certificate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, joined, shares_of, with_shares
+from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, joined, shares_of
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
-from pac_wrap.method.promise import OF_DRAWS, OF_POOL, assumed
+from pac_wrap.method.promise import OF_DRAWS, OF_POOL, assumed, with_deltas
 from pac_wrap.method.source import CLASSES, Source
-from pac_wrap.method.strategies.interface import (
-    MINUS,
-    NO_COUNT,
-    Abstain,
-    OneGroup,
-    asked_of,
-    ends_of,
-)
+from pac_wrap.method.strategies.interface import MINUS, NO_COUNT, Abstain, OneGroup, asked_of, ends_of
 from pac_wrap.ranks.kernels import hashes
 from pac_wrap.ranks.memory import Rank, RankedInMemory
 
@@ -186,51 +173,25 @@ def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None)
 
 def calibrated(request: Request, block: Block, score_type: ScoreType) -> Columns:
     """Return what `calibrate` gives for each group of a block, as columns."""
-    asked, groups = asked_of(request.guarantee), block.n.shape[1]
+    asked, beyond = asked_of(request.guarantee), np.full(block.n.shape, NO_COUNT)
     made = request.overlap.decide_all(asked, block)
-    found = [own or NOTHING for own in made.found]
-
-    def column(numbers: Iterable[Any], kind: Any) -> Any:
-        return np.stack([np.broadcast_to(np.asarray(one, dtype=kind), groups) for one in numbers])
-
-    without = np.isnan(column((own.rate for own in found), np.float64))
-    beyond = np.full((2, groups), NO_COUNT)
     if made.alarm is not None and made.clear is not None:
-        beyond = np.where(without.any(axis=0), NO_COUNT, np.stack(made.beyond(asked, block)))
-    keys, rule = (
-        column((own.key for own in found), np.uint64),
-        np.stack(ends_of(made.low, made.high, score_type)),
-    )
-    return Columns.of(
-        made,
-        n=block.n,
-        digest=block.digests,
-        beyond=beyond,
-        errors=block.errors(rule),
-        budget=column((own.errors for own in found), np.int64),
-        thresholds=np.where(without, np.nan, from_order_keys(keys)),
-        rule=rule,
-        separable=column([NO_COUNT if made.separable is None else made.separable], np.int64)[0],
-    )
+        without = np.isnan(sum(own.rate for own in made.found if own is not None))
+        beyond = np.where(without, NO_COUNT, np.stack(made.beyond(asked, block)))
+    rule = np.stack(ends_of(made.low, made.high, score_type))
+    counted = {"n": block.n, "digest": block.digests, "beyond": beyond, "errors": block.errors(rule)}
+    return Columns.of(made, rule=rule, **counted)
 
 
 # rows that are calibrated together, at least
 BLOCK: Final = 1 << 21
-Marks = NDArray[np.bool_]
 # the numbers of the groups, the scores, and which of them are anomalous
-Rows = tuple[NDArray[Any], Scores, Marks]
+Rows = tuple[NDArray[Any], Scores, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is known of some groups: their numbers, what is certified, and the area under the curve of each.
-
-    >>> block = Block.of(np.arange(4.0), np.array([False, False, True, True]), np.array([0, 0, 0, 1]), 2)
-    >>> part = Part.of(Request(), np.array([7, 3]), block, "float64")
-    >>> both = Part.from_flat(part.flat())
-    >>> both.places.tolist(), both.columns.n.tolist(), both.areas.tolist()
-    ([3, 7], [[0, 2], [1, 1]], [nan, 1.0])
-    """
+    """What is known of some groups: their numbers, their columns, and the area under the curve of each."""
 
     places: Counts
     columns: Columns
@@ -270,12 +231,6 @@ def whole_groups(batches: Iterable[Rows]) -> Iterator[tuple[NDArray[Any], Block]
     """Yield the numbers of some groups and their scores, from rows in the order of the groups.
 
     Memory is bounded by `BLOCK` rows or the largest group, and a batch.
-
-    >>> marks = np.array([False, True])
-    >>> first = np.array([2, 2]), np.array([0.1, 0.2]), marks
-    >>> batches = [first, (np.array([2, 5]), np.array([0.3, 0.0]), marks)]
-    >>> [(places.tolist(), block.starts.tolist()) for places, block in whole_groups(batches)]
-    [([2, 5], [0, 3, 4])]
     """
     held: list[Rows] = []
     for batch in filter(lambda rows: rows[0].size, batches):
@@ -330,11 +285,11 @@ class GroupRequest:
 
     def each(self, n: Counts) -> Request:
         """Return what each group is asked for, with its share of delta; `n` are the points of each class."""
-        shares = None
-        if self.together:
-            shares = shares_of(self.request.guarantee, self.request.overlap, n, self.pool)
         # one pair of deltas for all groups, whatever their counts
-        return Request(with_shares(self.request.guarantee.fixed, shares), self.request.overlap)
+        asked, overlap = self.request.guarantee.fixed, self.request.overlap
+        if self.together:
+            asked = with_deltas(asked, *shares_of(asked, overlap, n, self.pool))
+        return Request(asked, overlap)
 
     def certificate(
         self,

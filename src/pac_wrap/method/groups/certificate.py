@@ -42,12 +42,11 @@ from pac_wrap.method.groups.columns import (
     columns_again,
     read,
     shares_of,
-    with_shares,
     written,
 )
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
-from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, are_independent, assumed, refuse_room
+from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, are_independent, assumed, refuse_room, with_deltas
 from pac_wrap.method.rule import Verdict
 
 if TYPE_CHECKING:
@@ -84,11 +83,7 @@ _CHUNK: Final = 1 << 16
 
 
 def sets_of(exclusions: Numbers, scores: Scores, places: Codes) -> NDArray[np.bool_]:
-    """Return which labels each score leaves possible, by the exclusions at its place: eq. (11).
-
-    >>> sets_of(np.array([[0.7], [0.3]]), np.array([0.1, 0.5, 0.9]), np.array([0, 0, 0])).tolist()
-    [[True, False], [True, True], [False, True]]
-    """
+    """Return which labels each score leaves possible, by the exclusions at its place: eq. (11)."""
     alarm, clear = exclusions
     never, open_ = np.isnan(alarm) | (alarm == inf), np.isnan(clear)
     ends = [order_keys(np.nan_to_num(end, posinf=inf, neginf=-inf)) for end in (alarm, clear)]
@@ -186,7 +181,8 @@ class GroupCertificate(Head, SavedAsJSON):
     @property
     def request(self) -> Request:
         """What each group by itself was asked for, with its share of delta."""
-        return Request(with_shares(self.asked, self.shares), self.overlap)
+        asked = self.asked if self.shares is None else with_deltas(self.asked, *self.shares)
+        return Request(asked, self.overlap)
 
     @property
     def confidence(self) -> float | None:
@@ -407,11 +403,11 @@ class GroupCertificate(Head, SavedAsJSON):
     def _read(cls, text: str | bytes) -> Self:
         content, groups, filed = read(text)
         head: Head = typed(Head, content, cls._noun)
-        shares = (
-            shares_of(head.asked, head.overlap, filed["n"], head.pool is not None) if head.together else None
-        )
-        each = Request(with_shares(head.asked, shares), head.overlap)
-        columns = columns_again(each, groups, filed, head.score_type)
+        asked, shares = head.asked, None
+        if head.together:
+            shares = shares_of(asked, head.overlap, filed["n"], head.pool is not None)
+            asked = with_deltas(asked, *shares)
+        columns = columns_again(Request(asked, head.overlap), groups, filed, head.score_type)
         shared_by_all = {one.name: getattr(head, one.name) for one in fields(Head)}
         return cls(**shared_by_all, shares=shares, groups=groups, columns=columns)
 

@@ -5,7 +5,7 @@ What differs from group to group has a column, and what all share is written onc
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from math import copysign, inf, isnan, nan
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.codec import checksum, content_of
-from pac_wrap.base.floats import ScoreType, is_flushed, order_key, order_keys, shared_together
+from pac_wrap.base.floats import (
+    ScoreType,
+    from_order_keys,
+    is_flushed,
+    order_key,
+    order_keys,
+    shared_together,
+)
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificate import (
@@ -83,21 +90,25 @@ class Columns:
     separable: Counts
 
     @classmethod
-    def of(cls, made: Decision, **counted: Any) -> "Columns":
-        """Return the columns of what was decided, with those that do not follow from it."""
-        groups, found = counted["n"].shape[1], [own or NOTHING for own in made.found]
+    def of(cls, made: Decision, **known: Any) -> "Columns":
+        """Return the columns of what was decided; those that are known otherwise stand as they are."""
+        groups, found = known["n"].shape[1], [own or NOTHING for own in made.found]
         certified = np.broadcast_to(made.certified, groups)
 
-        def column(numbers: Iterable[Any]) -> Numbers:
-            return np.stack([np.broadcast_to(np.asarray(one, np.float64), groups) for one in numbers])
+        def column(kind: Any, numbers: Iterable[Any]) -> Any:
+            return np.stack([np.broadcast_to(np.asarray(one, kind), groups) for one in numbers])
 
-        return cls(
-            **counted,
-            rate=column(own.rate for own in found),
-            delta=column(own.delta for own in found),
-            ceilings=np.where(certified, column(own.ceiling for own in found), nan),
-            deltas=np.where(certified, column(own.level for own in found), nan),
-        )
+        rate, keys = column(np.float64, (own.rate for own in found)), (own.key for own in found)
+        decided = {
+            "budget": column(np.int64, (own.errors for own in found)),
+            "thresholds": np.where(np.isnan(rate), nan, from_order_keys(column(np.uint64, keys))),
+            "rate": rate,
+            "delta": column(np.float64, (own.delta for own in found)),
+            "ceilings": np.where(certified, column(np.float64, (own.ceiling for own in found)), nan),
+            "deltas": np.where(certified, column(np.float64, (own.level for own in found)), nan),
+            "separable": column(np.int64, [NO_COUNT if made.separable is None else made.separable])[0],
+        }
+        return cls(**decided | known)
 
     @property
     def size(self) -> int:
@@ -215,10 +226,6 @@ def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tupl
     """Return the deltas of each group with which all groups keep what is asked together: eqs. (111) to (113).
 
     They depend on the numbers of labels alone, in whatever order the groups come.
-
-    >>> n = np.array([[300, 300, 20], [300, 40, 20]])
-    >>> shares_of(Guarantee(), Abstain(), n, pool=False)
-    (0.03406, 0.05)
     """
     promises = asked.fpr, asked.fnr
     equal = [shared_together(delta, n.shape[1]) for delta in (asked.delta_fpr, asked.delta_fnr)]
@@ -274,15 +281,6 @@ class Head(Traced):
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
     provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
-
-
-def with_shares(asked: Guarantee, shares: tuple[float, float] | None) -> Guarantee:
-    """Return what each group is asked for, with its share of delta where all are to keep it together.
-
-    >>> with_shares(Guarantee(), (0.001, 0.002)).delta_fnr
-    0.002
-    """
-    return asked if shares is None else replace(asked, delta_fpr=shares[0], delta_fnr=shares[1])
 
 
 def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -> str:

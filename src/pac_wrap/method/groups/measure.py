@@ -204,24 +204,14 @@ def gaps_of(certificate: "GroupCertificate", delta: float) -> Gaps:
 
 
 def bounds(n: "Counts", errors: "Counts", budget: "Counts", delta: float) -> "tuple[Numbers, Numbers]":
-    """Return between which rates each group lies whose budget set the threshold, but for delta: eq. (57).
-
-    >>> low, high = bounds(np.array([100]), np.array([1]), np.array([1]), 0.05)
-    >>> low.round(6).tolist(), high.round(4).tolist()
-    ([0.000253], [0.0545])
-    """
+    """Return between which rates each group lies whose budget set the threshold, but for delta: eq. (57)."""
     low, _ = counted_bounds(n, errors, delta / (2.0 * np.maximum(1, budget)))
     _, high = counted_bounds(n, budget, delta / 2.0)
     return low, high
 
 
 def counted_bounds(n: "Counts", errors: "Counts", level: "Numbers | float") -> "tuple[Numbers, Numbers]":
-    """Return the lower and the upper bound of each rate, each but for a level: eq. (59), eq. (114).
-
-    >>> low, high = counted_bounds(np.array([1000]), np.array([70]), 0.0127)
-    >>> (high - low).round(4).tolist()
-    [0.0371]
-    """
+    """Return the lower and the upper bound of each rate, each but for a level: eq. (59), eq. (114)."""
     low = np.where(
         errors > 0, beta_quantile(np.maximum(errors, 1), n - errors + 1.0, level, above=False), 0.0
     )
