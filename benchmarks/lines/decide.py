@@ -10,7 +10,7 @@ import duckdb
 
 from benchmarks.record import Aim, Comparison, Result, Role
 from benchmarks.timing import Action, Scale, compare
-from pac_wrap.cli import app
+from pac_wrap.cli.commands import app
 
 AIM = Aim("<=", 2.0)
 ABOUT = """\

@@ -13,7 +13,7 @@ from benchmarks.memory import MB, run_alone
 from benchmarks.record import Aim, Comparison, Measure, Result, Role
 from benchmarks.tables import labelled_files
 from benchmarks.timing import Action, Scale, compare, growths
-from pac_wrap.cli import app
+from pac_wrap.cli.commands import app
 
 AIM, MEMORY = Aim("<=", 2.0), Aim("<=", 1000.0)
 ABOUT = """\

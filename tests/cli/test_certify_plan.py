@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from typer.testing import CliRunner
 
-from pac_wrap.cli import app
+from pac_wrap.cli.commands import app
 from support.shell import command, refused
 
 runner = CliRunner()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import typer
 
-from pac_wrap.cli import app
+from pac_wrap.cli.commands import app
 from support.patience import LIMIT
 from support.shell import CERTIFICATE, GOLDEN, SCRIPT, command, invoke, parquet, succeeded
 

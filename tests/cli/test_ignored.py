@@ -19,7 +19,7 @@ import typer
 from typer.testing import CliRunner
 
 from pac_wrap import calibrate_classes
-from pac_wrap.cli import app
+from pac_wrap.cli.commands import app
 from pac_wrap.method import provenance
 
 # they are said as notes, every time

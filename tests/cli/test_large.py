@@ -111,7 +111,7 @@ def test_a_bar_is_shown_on_a_terminal_after_a_second_and_taken_away_again(many: 
 EMBEDDED = """
 import sys
 from pathlib import Path
-from pac_wrap.cli import app
+from pac_wrap.cli.commands import app
 app(sys.argv[1:], standalone_mode=False)
 sys.stderr.write(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pac_wrap.cli.process import _state, in_options
+from pac_wrap.cli.process import in_options, state
 from support.shell import CERTIFICATE, GOLDEN, refused, write
 
 LABELLED = [GOLDEN / "scores.csv", "--score", "score", "--label", "label"]
@@ -41,7 +41,7 @@ def test_the_users_own_names_stay_as_they_are(tmp_path: Path) -> None:
 
 
 def test_only_arguments_are_translated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_state, "options", ["overlap", "max_fpr", "delta"])
+    monkeypatch.setitem(state, "options", ["overlap", "max_fpr", "delta"])
     assert (
         in_options('overlap="raise" takes at most 10; delta = 0.05')
         == "--overlap raise takes at most 10; delta = 0.05"

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from pac_wrap.cli import app
-from pac_wrap.cli.commands import data
+from pac_wrap.cli.commands import app, data
 from pac_wrap_paper.data import registry
 from pac_wrap_paper.data.registry import ENTRIES, Entry
 from pac_wrap_paper.data.store import VARIABLE

@@ -15,7 +15,8 @@ import typer
 from typer.testing import CliRunner
 
 from pac_wrap import __version__
-from pac_wrap.cli import app, main, process
+from pac_wrap.cli import main, process
+from pac_wrap.cli.commands import app
 from pac_wrap.cli.process import Output, ended, standard_output
 from pac_wrap.errors import InputError, OutputError
 from pac_wrap.method.certificate import Certificate
@@ -146,9 +147,7 @@ def test_a_reader_that_has_gone_is_remembered_and_raises_only_if_asked(pipe: tup
 def test_an_output_that_was_closed_from_the_start_takes_everything() -> None:
     output = Output(1, False)
     assert output.write(b"abc") == 3
-    assert not output.isatty()
-    with pytest.raises(OSError, match="fileno"):
-        output.fileno()
+    assert output.failure is None
 
 
 def test_a_result_needs_an_open_output(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,19 +181,28 @@ def test_every_end_has_its_code(
 def test_debug_shows_the_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(process._state, "debug", True)
+    monkeypatch.setitem(process.state, "debug", True)
     assert ended(RuntimeError("odd")) == 70
     assert "RuntimeError: odd" in capsys.readouterr().err
 
 
 def test_after_a_signal_its_number_is_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(process._state, "signal", None)
-    monkeypatch.setitem(process._state, "moment", -10.0)
+    monkeypatch.setitem(process.state, "signal", None)
+    monkeypatch.setitem(process.state, "moment", -10.0)
     with pytest.raises(KeyboardInterrupt):
         process._stop(signal.SIGTERM, None)
     process._stop(signal.SIGTERM, None)  # in haste: what is being removed is not disturbed
     assert ended(RuntimeError("whatever libraries have made of it")) == 143
     assert process._interrupted(signal.SIGTERM).startswith("stopped by SIGTERM")
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Let a test change what is done at a signal, and put it back."""
+    before = {sign: signal.getsignal(sign) for sign in process._SIGNALS}
+    yield
+    for sign, handler in before.items():
+        signal.signal(sign, handler)
 
 
 @pytest.mark.parametrize(
@@ -208,49 +216,40 @@ def test_after_a_signal_its_number_is_the_code(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_a_full_output_turns_only_success_into_a_failure(
-    failure: OSError | None, raising: bool, code: int, expected: int, capsys: pytest.CaptureFixture[str]
+    failure: OSError | None,
+    raising: bool,
+    code: int,
+    expected: int,
+    signals: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     output = Output(1, False)
     output.failure, output.raising = failure, raising
-    assert process._after_writing(output, code) == expected
+    monkeypatch.setattr(process, "_prepare", lambda: [output])
+    with pytest.raises(SystemExit) as caught:
+        process.end_with(lambda: sys.exit(code))
+    assert caught.value.code == expected
     assert ("No space left" in capsys.readouterr().err) == (
         failure is not None and failure.errno == 28 and not raising
     )
+    assert all(signal.getsignal(sign) == signal.SIG_IGN for sign in process._SIGNALS)  # the code is settled
 
 
-def test_texts_are_escaped_where_an_encoding_has_no_place_for_them(pipe: tuple[int, int]) -> None:
-    ascii_only = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    text = process._text(Output(pipe[1], True), ascii_only, by_line=True)
-    text.write("\N{GREEK SMALL LETTER DELTA}\n")
-    assert os.read(pipe[0], 100) == b"\\u03b4\n"
-    assert process._text(Output(1, False), None, by_line=False).encoding == "utf-8"
+def test_texts_are_escaped_where_an_encoding_has_no_place_for_them() -> None:
+    words = [sys.executable, "-m", "pac_wrap", "show", "\N{GREEK SMALL LETTER DELTA}.json"]
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
+    done = subprocess.run(words, capture_output=True, env=ascii_only, timeout=LIMIT, check=False)
+    assert done.returncode == 2
+    assert rb"cannot open \u03b4.json" in done.stderr
 
 
-def test_whether_a_descriptor_is_closed(pipe: tuple[int, int]) -> None:
-    assert not process._is_closed(pipe[0])
-    os.close(pipe[0])
-    assert process._is_closed(pipe[0])
-
-
-def test_once_the_code_is_settled_signals_no_longer_matter() -> None:
-    before = {sign: signal.getsignal(sign) for sign in process._SIGNALS}
-    try:
-        process._ignore_signals()
-        assert all(signal.getsignal(sign) == signal.SIG_IGN for sign in before)
-    finally:
-        for sign, handler in before.items():
-            signal.signal(sign, handler)
-
-
-def test_outputs_that_somebody_has_replaced_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {sign: signal.getsignal(sign) for sign in process._SIGNALS}
+def test_outputs_that_somebody_has_replaced_are_left_alone(
+    signals: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    try:
-        assert process._prepare() == []
-        assert isinstance(sys.stdout, io.StringIO)
-    finally:
-        for sign, handler in before.items():
-            signal.signal(sign, handler)
+    assert process._prepare() == []
+    assert isinstance(sys.stdout, io.StringIO)
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,7 @@ def most_checked(steps: list[Step]) -> int:
 
 def walks() -> dict[str, list[Step]]:
     """Return the calls of functions that usual calls make."""
-    from pac_wrap.cli import app
+    from pac_wrap.cli.commands import app
 
     random = np.random.default_rng(0)
     normal, anomalous = random.normal(0, 1, 500), random.normal(4, 1, 500)
@@ -277,7 +277,7 @@ def walks() -> dict[str, list[Step]]:
 
 def long_functions() -> list[str]:
     """Return the functions of the command line that Typer does not read with more than 8 parameters."""
-    from pac_wrap.cli import app
+    from pac_wrap.cli.commands import app
 
     read = {command.callback.__name__ for command in app.registered_commands if command.callback is not None}
     found = []

@@ -15,7 +15,7 @@ import duckdb
 from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
-from pac_wrap.cli import app
+from pac_wrap.cli.commands import app
 from support.patience import LIMIT
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -7,7 +7,7 @@ import numpy as np
 import typer
 from typer.testing import CliRunner
 
-from pac_wrap.cli import app
+from pac_wrap.cli.commands import app
 from support.shell import CERTIFICATE, GOLDEN, one_sentence
 
 _WORDS: Final = (

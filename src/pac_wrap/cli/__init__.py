@@ -1,10 +1,5 @@
 """The command line: parse, call, render; nothing else."""
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pac_wrap.cli.commands import app as app
-
 
 def main() -> None:
     """Run the command line and end the process."""
@@ -18,11 +13,3 @@ def _run() -> None:
     from pac_wrap.cli.commands import app
 
     app()
-
-
-def __getattr__(name: str) -> Any:
-    if name != "app":
-        raise AttributeError(f"module 'pac_wrap.cli' has no attribute {name!r}")
-    from pac_wrap.cli.commands import app
-
-    return app

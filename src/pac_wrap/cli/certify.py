@@ -11,8 +11,8 @@ import typer
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import FAILED, Engine, Reading, Steps, classes_of, keep_apart, rows_taken
-from pac_wrap.cli.process import in_options, progress_bar, say
+from pac_wrap.cli.options import Engine, Reading, Steps, classes_of, keep_apart, rows_taken
+from pac_wrap.cli.process import FAILED, in_options, progress_bar, say
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

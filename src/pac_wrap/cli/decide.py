@@ -13,8 +13,8 @@ import typer
 from typer import Argument, Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import FAILED, keep_apart
-from pac_wrap.cli.process import progress_bar, say, standard_output
+from pac_wrap.cli.options import keep_apart
+from pac_wrap.cli.process import FAILED, progress_bar, say, standard_output
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

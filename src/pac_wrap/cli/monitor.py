@@ -10,8 +10,8 @@ import typer
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import FAILED, check_division, division_of, keep_apart, load_any
-from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.cli.options import check_division, division_of, keep_apart, load_any
+from pac_wrap.cli.process import FAILED, progress_bar, say
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

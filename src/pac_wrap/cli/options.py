@@ -17,7 +17,7 @@ from typer import Argument, Option
 from typer.core import TyperGroup
 
 from pac_wrap.base.text import quoted
-from pac_wrap.cli.process import BAD_INPUT, debug, progress_bar, say
+from pac_wrap.cli.process import BAD_INPUT, progress_bar, say, state
 from pac_wrap.errors import InputError
 from pac_wrap.version import __version__
 
@@ -42,8 +42,6 @@ Certify thresholds from a table of scores and labels, and decide on new rows:
 pac-wrap --help lists all commands, pac-wrap plan says how many labels you need."""
 # what Python calls a value, and what one writes
 _WORDS: Final = {"str": "text", "int": "whole number", "float": "number", "path": "file", "file": "file"}
-# the exit code of what is not certified, not verified or not kept
-FAILED: Final = 1
 PAGES: Final = (".html", ".md", ".json")
 PICTURES: Final = (".svg", ".png", ".pdf")
 Engine = Literal["duckdb", "spark", "dask"]
@@ -226,7 +224,7 @@ def before_command(
     with_debug: Annotated[bool, Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Read the options before a command, and welcome whoever names none."""
-    debug(with_debug)
+    state["debug"] = with_debug
     if ctx.invoked_subcommand is None:
         typer.echo(_WELCOME)
 

@@ -1,9 +1,4 @@
-"""The process around a command, from its first import to its last byte: signals, errors, outputs, progress.
-
-An error is one sentence, a warning a note. Exit codes: 0 certified or done, 1 not certifiable, verification
-failed or a ceiling exceeded, 2 wrong usage, bad input or output, 70 an error of ours, 128 and the signal's
-number where one ended it: 130 for Ctrl-C.
-"""
+"""The process around a command, from its first import to its last byte: signals, errors, output, progress."""
 
 import io
 import os
@@ -17,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import signature
 from types import FrameType
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 from pac_wrap.base.text import message
 from pac_wrap.errors import OutputError, PACWrapError, VacuousWarning
@@ -25,6 +20,9 @@ from pac_wrap.errors import OutputError, PACWrapError, VacuousWarning
 if TYPE_CHECKING:
     from pac_wrap.tables.files.connection import Done
 
+# exit codes, beside 0: not certified, not verified or not kept; wrong usage, bad input or output; an error of
+# ours; and what the number of a signal is added to
+FAILED: Final = 1
 BAD_INPUT: Final = 2
 BROKEN: Final = 70
 INTERRUPTED: Final = 128
@@ -35,37 +33,25 @@ _PATIENCE: Final = 1.0
 _SIGNALS: Final = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 # what a command takes without naming it, and what Python takes by another name
 _ARGUMENTS: Final = ("certificate", "tables", "score", "label", "form", "output", "normal", "anomalous")
-_state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE, "options": []}
+state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE, "options": []}
 
 
-class Output(io.RawIOBase):
-    """Standard output or error that never raises, so that no reader changes the exit code; or that does.
+class Output(io.FileIO):
+    """Standard output or error that keeps what went wrong, and raises it only if a result is all there is.
 
-    What went wrong is kept. `file` is None where the process was started without it.
+    So no reader changes the exit code. One that was closed at the start takes everything.
     """
 
     def __init__(self, number: int, open_at_start: bool) -> None:
-        self.file = io.FileIO(number, "wb", closefd=False) if open_at_start else None
+        super().__init__(number, "wb", closefd=False)
+        self.open_at_start, self.raising = open_at_start, False
         self.failure: OSError | None = None
-        self.raising = False
 
-    def writable(self) -> bool:
-        """Return True, as every output does."""
-        return True
-
-    def fileno(self) -> int:
-        """Return the number of the open file."""
-        return super().fileno() if self.file is None else self.file.fileno()
-
-    def isatty(self) -> bool:
-        """Return whether it is a terminal."""
-        return self.file is not None and self.file.isatty()
-
-    def write(self, content: Any) -> int | None:
+    def write(self, content: Any) -> int:
         """Write some of the content, or keep what went wrong and let it go."""
         try:
-            if self.file is not None and self.failure is None:
-                return self.file.write(content)
+            if self.open_at_start and self.failure is None:
+                return super().write(content)
         except OSError as error:
             self.failure = error
             if self.raising and isinstance(error, BrokenPipeError):
@@ -85,38 +71,46 @@ def end_with(command: Callable[[], None]) -> NoReturn:
             command()
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        if _state["signal"] is None:  # else a write may have been cut off, and would be done again
+        if state["signal"] is None:  # else a write may have been cut off, and would be done again
             sys.stdout.flush()
     except BaseException as error:
         code = ended(error)
-    if (number := _state["signal"]) is not None:
+    if (number := state["signal"]) is not None:
         say(_interrupted(number))
         # without waiting for readers, for threads, or for the last words of libraries
         os._exit(INTERRUPTED + number)
     if outputs:
-        _ignore_signals()  # the code is settled
-        code = _after_writing(outputs[0], code)
+        for sign in _SIGNALS:  # the code is settled
+            with suppress(ValueError):
+                signal.signal(sign, signal.SIG_IGN)
+        failure = outputs[0].failure
+        if failure is not None and not outputs[0].raising and not isinstance(failure, BrokenPipeError):
+            say(_full(failure))
+            code = code or BAD_INPUT  # the result was good, but could not be written
     sys.exit(code)
 
 
 def ended(error: BaseException) -> int:
     """Say in one sentence what ended a command, and return the exit code."""
-    if _state["signal"] is not None:  # whatever libraries have made of it; `end_with` says so
-        return INTERRUPTED + int(_state["signal"])
+    if state["signal"] is not None:  # whatever libraries have made of it; `end_with` says so
+        return INTERRUPTED + int(state["signal"])
     if isinstance(error, KeyboardInterrupt):
         say(_interrupted(signal.SIGINT))
         return INTERRUPTED + signal.SIGINT
     if isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
         return 0
     expected = isinstance(error, (PACWrapError, OSError, UnicodeError))
-    if _state["debug"]:
+    if state["debug"]:
         import traceback  # not before, so that signals are listened to early
 
         # line by line: what other software says may stand in it
         lines = "".join(traceback.format_exception(error)).splitlines()
         sys.stderr.writelines(f"{message(line)}\n" for line in lines)
+    elif expected:
+        say(_sentence(error))
     else:
-        say(_sentence(error) if expected else _apology(error))
+        what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+        say(f"an error of pac-wrap itself, {what:.300}; pac-wrap --debug shows more")
     return BAD_INPUT if expected else BROKEN
 
 
@@ -126,7 +120,7 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def careful(*arguments: Any, **options: Any) -> None:
-        _state["options"] = [name for name in signature(command).parameters if name not in _ARGUMENTS]
+        state["options"] = [name for name in signature(command).parameters if name not in _ARGUMENTS]
         with warnings.catch_warnings():
             warnings.showwarning = _note  # type: ignore[assignment]  # its signature has optional parts
             try:
@@ -145,7 +139,7 @@ def in_options(text: str) -> str:
     A name with an underscore is none but an argument's. A plain word is one where a rule about it begins the
     sentence, or where it is given a value.
     """
-    for name in _state["options"]:
+    for name in state["options"]:
         option = f"--{name.replace('_', '-')}"
         text = re.sub(rf"""(?<![\w'"]){name}="(\w+)\"""", rf"{option} \1", text)
         if "_" in name:
@@ -168,14 +162,9 @@ def standard_output() -> BinaryIO:
     raw = None if sys.stdout is None else getattr(sys.stdout.buffer, "raw", None)
     if isinstance(raw, Output):
         raw.raising = True
-    if sys.stdout is None or (isinstance(raw, Output) and raw.file is None):
+    if sys.stdout is None or (isinstance(raw, Output) and not raw.open_at_start):
         raise OutputError("standard output is closed; name a file with -o")
     return sys.stdout.buffer
-
-
-def debug(wanted: bool) -> None:
-    """Show the traceback of an error, or not."""
-    _state["debug"] = wanted
 
 
 def say(sentence: str) -> None:
@@ -202,17 +191,13 @@ def _interrupted(number: int) -> str:
     return f"{how}; no file is left half written"
 
 
-def _apology(error: BaseException) -> str:
-    what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-    return f"an error of pac-wrap itself, {what:.300}; pac-wrap --debug shows more"
-
-
 def _prepare() -> list[Output]:
     """Listen to signals and replace standard output and error; return the two if they are real files."""
     for number in (0, 1, 2):
-        # what is opened later must not take their place
-        with suppress(OSError):
-            if _is_closed(number):
+        try:
+            os.fstat(number)
+        except OSError:  # it is closed, and what is opened later must not take its place
+            with suppress(OSError):
                 os.open(os.devnull, os.O_RDWR)
     for sign in _SIGNALS:
         with suppress(ValueError):  # only the main thread may
@@ -221,54 +206,30 @@ def _prepare() -> list[Output]:
                 signal.signal(sign, _stop)
     if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:
         return []  # somebody has replaced them already
-    outputs = [Output(1, sys.stdout is not None), Output(2, sys.stderr is not None)]
-    sys.stdout = _text(outputs[0], sys.stdout, by_line=outputs[0].isatty())
-    sys.stderr = _text(outputs[1], sys.stderr, by_line=True)
+    outputs = []
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        usual = getattr(sys, name)
+        output = Output(number, usual is not None)
+        text = io.TextIOWrapper(
+            io.BufferedWriter(output),
+            encoding="utf-8" if usual is None else usual.encoding,
+            errors="backslashreplace",
+            line_buffering=number == 2 or output.isatty(),
+        )
+        setattr(sys, name, text)
+        outputs.append(output)
     return outputs
-
-
-def _is_closed(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return True
-    return False
-
-
-def _text(output: Output, usual: TextIO | None, by_line: bool) -> TextIO:
-    """Return an output as text in the encoding it has; what has no place there is escaped."""
-    return io.TextIOWrapper(
-        io.BufferedWriter(output),
-        encoding="utf-8" if usual is None else usual.encoding,
-        errors="backslashreplace",
-        line_buffering=by_line,
-    )
-
-
-def _after_writing(output: Output, code: int) -> int:
-    """Return the exit code, which is 2 if the result was good but could not be written."""
-    failure = output.failure
-    if failure is None or output.raising or isinstance(failure, BrokenPipeError):
-        return code
-    say(_full(failure))
-    return code or BAD_INPUT
 
 
 def _full(failure: OSError) -> str:
     return f"cannot write standard output: {failure.strerror}"
 
 
-def _ignore_signals() -> None:
-    for sign in _SIGNALS:
-        with suppress(ValueError):
-            signal.signal(sign, signal.SIG_IGN)
-
-
 def _stop(number: int, _: FrameType | None) -> None:
     """Unwind as at Ctrl-C, which removes what is half written; whoever is in haste does not disturb that."""
     moment = time.monotonic()
-    if moment - _state["moment"] >= _HASTE:
-        _state["signal"], _state["moment"] = _state["signal"] or number, moment
+    if moment - state["moment"] >= _HASTE:
+        state["signal"], state["moment"] = state["signal"] or number, moment
         raise KeyboardInterrupt
 
 
@@ -303,17 +264,11 @@ def progress_bar(text: str, passes: int | None = None) -> Iterator[Callable[...,
             if done.number != current:
                 current = done.number
                 bar.reset(task)  # or the time left would be that of the pass before
-            shown = f"{text}, {described(done, passes)}"
+            shown = f"{text}, pass {done.number}"
+            if passes is not None and done.number <= passes:
+                shown += f" of at most {passes}"
+            if done.rows is not None:  # in millions: all of it has to fit into a line of 80 characters
+                shown += f", {done.rows * done.share / 1e8:,.1f} of {done.rows / 1e6:,.1f} million rows"
             bar.update(task, completed=done.share, description=shown, visible=patient)
 
         yield update
-
-
-def described(done: "Done", passes: int | None) -> str:
-    """Return in words which pass a job is in, and how many rows of it are done."""
-    most = f" of at most {passes}" if passes is not None and done.number <= passes else ""
-    if done.rows is None:
-        return f"pass {done.number}{most}"
-    # in millions: all of it has to fit into a line of 80 characters
-    read = f"{done.rows * done.share / 1e8:,.1f} of {done.rows / 1e6:,.1f}"
-    return f"pass {done.number}{most}, {read} million rows"
