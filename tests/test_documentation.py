@@ -107,7 +107,11 @@ def test_a_public_name_is_documented_in_sections(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted({*pac_wrap.__all__} - {*CALLED, "__version__"}))
 def test_what_is_raised_or_looked_up_has_an_example_too(name: str) -> None:
-    assert ">>> " in sections(inspect.getdoc(getattr(pac_wrap, name)) or "").get("Examples", "")
+    found = getattr(pac_wrap, name)
+    assert re.match(r"[A-Z][^\n]+\.(\n|$)", inspect.getdoc(found) or ""), "the first line is a sentence"
+    # that of all errors, or of all warnings, is for each of them
+    family = [one for one in (pac_wrap.PACWrapError, pac_wrap.PACWrapWarning) if issubclass(found, one)]
+    assert ">>> " in sections(inspect.getdoc((family or [found])[0]) or "").get("Examples", "")
 
 
 METHODS = [

@@ -54,29 +54,11 @@ class InputError(PACWrapError, ValueError):
 
 
 class DetectorError(PACWrapError, TypeError):
-    """The scores of a detector, or the direction they point in, cannot be known.
-
-    Examples
-    --------
-    >>> from pac_wrap import anomaly_scores
-    >>> anomaly_scores(object(), [[1.0]])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.DetectorError: object gives no scores: it has no decision_function or score_samples; ...
-    """
+    """The scores of a detector, or the direction they point in, cannot be known."""
 
 
 class CertificateError(PACWrapError, ValueError):
-    """A certificate cannot be trusted: damaged, edited, inconsistent or of an unknown version.
-
-    Examples
-    --------
-    >>> from pac_wrap import Certificate
-    >>> Certificate.from_json("{}")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.CertificateError: the certificate has format None where 'pac-wrap certificate' ...
-    """
+    """A certificate cannot be trusted: damaged, edited, inconsistent or of an unknown version."""
 
 
 class OutputError(PACWrapError, OSError):
@@ -84,25 +66,11 @@ class OutputError(PACWrapError, OSError):
 
 
 class DataError(PACWrapError, OSError):
-    """A data set is unavailable: missing, damaged or out of reach; the text says how to place it by hand.
-
-    Examples
-    --------
-    >>> from pac_wrap import DataError
-    >>> issubclass(DataError, OSError)
-    True
-    """
+    """A data set is unavailable: missing, damaged or out of reach; the text says how to place it by hand."""
 
 
 class MissingExtraError(PACWrapError, ImportError):
-    """An optional package is not installed; the text says what to install.
-
-    Examples
-    --------
-    >>> from pac_wrap import MissingExtraError
-    >>> issubclass(MissingExtraError, ImportError)
-    True
-    """
+    """An optional package is not installed; the text says what to install."""
 
 
 class PACWrapWarning(UserWarning):
@@ -122,109 +90,28 @@ class PACWrapWarning(UserWarning):
 
 
 class UpsideDownWarning(PACWrapWarning):
-    """Anomalies score significantly lower than normals in calibration: the scores look upside down.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from pac_wrap import calibrate
-    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
-    ...     calibrate(range(100, 200), range(100))
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.UpsideDownWarning: anomalies score lower than normal points (AUC 0.000); ...
-    """
+    """Anomalies score significantly lower than normals in calibration: the scores look upside down."""
 
 
 class LabelWarning(PACWrapWarning):
-    """Labels may not be what they seem: a guess at which class is which, or points chosen by their scores.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> import numpy as np
-    >>> from pac_wrap import PACWrap
-    >>> X, y = np.arange(200.0).reshape(-1, 1), np.repeat([2, 3], 100)
-    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
-    ...     PACWrap(lambda X: X[:, 0]).fit(X, y)
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.LabelWarning: y holds 2 and 3; 3 is taken for the anomalies...
-    """
+    """Labels may not be what they seem: a guess at which class is which, or points chosen by their scores."""
 
 
 class VacuousWarning(PACWrapWarning):
-    """Nothing useful is promised: there are too few labels, or no single threshold could be certified.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from pac_wrap import calibrate
-    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
-    ...     calibrate(range(35), range(100, 200))
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.VacuousWarning: nothing is promised of the FPR (35 labels; 59 needed, ...)
-    """
+    """Nothing useful is promised: there are too few labels, or no single threshold could be certified."""
 
 
 class OverlapWarning(PACWrapWarning):
-    """Calibration rows are also in the training data, so the promise may not hold.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> import numpy as np
-    >>> from pac_wrap import PACWrap
-    >>> from sklearn.neighbors import LocalOutlierFactor
-    >>> X, y = np.random.default_rng(0).normal(size=(200, 2)), np.repeat([0, 1], 100)
-    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
-    ...     PACWrap(LocalOutlierFactor(novelty=True).fit(X)).calibrate(X, y)
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.OverlapWarning: 200 calibration rows are known to the detector from its training; ...
-    """
+    """Calibration rows are also in the training data, so the promise may not hold."""
 
 
 class DependenceWarning(PACWrapWarning):
-    """Points of a series, or of few subjects, are worth less than their number, or it is unknown what.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from pac_wrap.series import calibrate_points, window_points
-    >>> points = window_points(range(400), [0] * 200 + [1] * 200, length=1)
-    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
-    ...     calibrate_points(points)
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.DependenceWarning: 200 normal steps are worth about 3 independent ones, so the stated ...
-    """
+    """Points of a series, or of few subjects, are worth less than their number, or it is unknown what."""
 
 
 class MissingScoreWarning(PACWrapWarning):
-    """Some points to decide have no score, and are abstained on.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from pac_wrap import calibrate
-    >>> with warnings.catch_warnings(action="error"):  # doctest: +ELLIPSIS
-    ...     calibrate(range(100), range(100, 200)).verdicts([float("nan")])
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.MissingScoreWarning: 1 of 1 scores are NaN, ...
-    """
+    """Some points to decide have no score, and are abstained on."""
 
 
 class PrecisionWarning(PACWrapWarning):
-    """Scores come in a narrower type than those of the certificate, and that may change verdicts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pac_wrap import calibrate
-    >>> certificate = calibrate(np.linspace(0, 1, 100), np.linspace(0.3, 1.3, 100))
-    >>> [round(score, 2) for score in certificate.undecidable("float32")]  # of that type, too near to tell
-    [0.31, 0.99]
-    """
+    """Scores come in a narrower type than those of the certificate, and that may change verdicts."""

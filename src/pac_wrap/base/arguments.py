@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from math import nan
 from numbers import Real
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -182,19 +182,16 @@ def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "l
             f"{name} must be one-dimensional, one label per point, got shape {array.shape};"
             " pass a single column, for example labels.ravel()"
         )
-    if not _is_one_value(anomaly_label):
+    try:
+        is_one = np.ndim(cast(Any, anomaly_label)) == 0 and not isinstance(anomaly_label, (dict, set))
+    except ValueError:  # lists of unequal length
+        is_one = False
+    if not is_one:
         raise InputError(f"anomaly_label must be one value, got {quoted(anomaly_label)}")
     try:
         return _anomaly_mask(array, anomaly_label, name)
     except TypeError as error:  # pandas' NA compares to neither true nor false
         raise InputError(f"{name} must not be missing anywhere: {error}; drop those points") from error
-
-
-def _is_one_value(value: Any) -> bool:
-    try:
-        return np.ndim(value) == 0 and not isinstance(value, (dict, set))
-    except ValueError:  # lists of unequal length
-        return False
 
 
 def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDArray[np.bool_]:
@@ -261,10 +258,8 @@ def as_labelled(
     """Return scores as they came and as doubles, and where labels mark an anomaly, which must fit."""
     check_aligned(f"scores{where}", scores, f"labels{where}", labels)
     given = as_array(scores, f"scores{where}")
-    values, mask = (
-        as_scores(given, f"scores{where}"),
-        as_anomaly_mask(labels, anomaly_label, f"labels{where}"),
-    )
+    values = as_scores(given, f"scores{where}")
+    mask = as_anomaly_mask(labels, anomaly_label, f"labels{where}")
     check_same_length("scores", values.size, f"labels{where}", mask.size)
     return given, values, mask
 

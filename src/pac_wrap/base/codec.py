@@ -86,7 +86,7 @@ def content_of(
             parse_constant=_refuse_constant,
             parse_int=_short(int),
             parse_float=_short(float),
-            object_pairs_hook=no_twins,
+            object_pairs_hook=_no_twins,
         )
         written = content.pop("checksum", None) if isinstance(content, dict) else None
         expected = checksum(content)
@@ -174,8 +174,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object; a name twice is a ValueError."""
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
         raise ValueError("a name appears twice in one object")
@@ -303,13 +302,7 @@ class SavedAsJSON:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Return what a JSON text holds; one that was changed or contradicts itself is a `CertificateError`.
-
-        Parameters
-        ----------
-        text : str or bytes
-            What `to_json` gave.
-        """
+        """Return what a JSON text holds; one that was changed or is contradictory is a `CertificateError`."""
         try:
             found = cls._read(text)
             problem = next(found._problems(), None)
@@ -320,13 +313,7 @@ class SavedAsJSON:
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a JSON file that appears whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
+        """Write a JSON file that appears whole or not at all."""
         write_whole(path, self.to_json())
 
     @classmethod
@@ -334,11 +321,6 @@ class SavedAsJSON:
         """Read what `save` wrote; loading never runs code, and reads no more than such a file can have.
 
         Its checksum and digests detect accidents, not forgery: anyone who can write the file can change them.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
         """
         with open(path, "rb") as file:
             return cls.from_json(file.read(cls._most_bytes + 1))

@@ -65,7 +65,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
                 os.fsync(finished.fileno())
             os.replace(temporary, target)
             with suppress(OSError):  # some file systems keep no order of folders, and the file is there
-                _sync_folder(target.parent)
+                handle = os.open(target.parent, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
     except OutputError:
         raise
     except OSError as error:
@@ -105,7 +109,8 @@ def scratch_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[Pat
         lock: int | None = None
         try:
             folder.mkdir(mode=0o700)
-            lock = _locked(folder)
+            with suppress(BlockingIOError, FileNotFoundError):  # a sweep came first
+                lock = _UNLOCKED if sys.platform == "win32" else _lock(folder / _LOCK)
             if lock is not None:
                 yield folder
                 return
@@ -195,14 +200,6 @@ def _create_like(path: Path, target: Path) -> None:
         os.close(handle)
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _remove_stale(folder: Path) -> None:
     found = folder.lstat()
     # in a folder that many share, others may lay out what looks like ours
@@ -233,16 +230,6 @@ def _remove(folder: Path) -> None:
         os.unlink(folder / _LOCK)
     with suppress(OSError):
         folder.rmdir()
-
-
-def _locked(folder: Path) -> int | None:
-    """Return an open file that locks a new folder, or None if a sweep came first."""
-    if sys.platform == "win32":
-        return _UNLOCKED
-    try:
-        return _lock(folder / _LOCK)
-    except (BlockingIOError, FileNotFoundError):
-        return None
 
 
 def _lock(path: Path) -> int | None:

@@ -8,7 +8,7 @@ and what is promised against the promise.
 
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import ceil, copysign, frexp, inf, ldexp, nextafter
 from struct import pack, unpack
 from typing import Any, Final, Literal, NamedTuple
@@ -235,8 +235,6 @@ _FEW: Final = 8
 _FLOOR: Final = Context(prec=28, rounding=ROUND_FLOOR)
 # digits enough for a double in what 1 and the millionth part of a logarithm leave
 _EXACT: Final = Context(prec=50)
-
-
 _CEILING: Final = Context(prec=12, rounding=ROUND_CEILING)
 
 
@@ -273,19 +271,14 @@ def ceiling_up(rate: float) -> float:
 
 def confidence_left(*deltas: float) -> Decimal:
     """Return 1 minus the deltas, never more than that is; 0 where they leave nothing."""
-    left = Decimal(1)
-    for delta in deltas:
-        left = _FLOOR.subtract(left, _as_written(delta))
+    left = reduce(_FLOOR.subtract, map(_as_written, deltas), Decimal(1))
     # rounded down, nothing left is -0, which would be written so
     return max(Decimal(0), left)
 
 
 def kept_together(*shares: Decimal | float) -> Decimal:
     """Return the confidence that independent ones have together: their product, never more than that is."""
-    left = Decimal(1)
-    for share in shares:
-        left = _FLOOR.multiply(left, _as_written(share))
-    return left
+    return reduce(_FLOOR.multiply, map(_as_written, shares), Decimal(1))
 
 
 def equal_share(confidence: float, count: int) -> float:

@@ -1,8 +1,8 @@
 """pac-wrap calibrate, curve, compare and recalibrate: the ways to a certificate."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,18 +11,16 @@ import typer
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Engine, Reading, Steps, classes_of, keep_apart, rows_taken
+from pac_wrap.cli.options import Engine, Reading, keep_apart
 from pac_wrap.cli.process import FAILED, in_options, progress_bar, say
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pac_wrap.engines.files import EngineFiles
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.robust.weights import Draws
     from pac_wrap.report.account import Fact
-    from pac_wrap.tables.table import FoundFiles
 
 _TOP: Final = "The largest bound of the {} that matters; those below are lower for it. Fix it before looking."
 
@@ -105,21 +103,23 @@ def calibrate(
     from pac_wrap.method.calibrate import Request, as_strategy, drawn_by
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.kinds import KindRequest
-    from pac_wrap.report.render import check_ending
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import check_ending, rendered
+    from pac_wrap.report.sentences import Origin
 
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
     strategy = options.strategy_of(overlap, asked)
     by = {"--kind": kind, "--group": group, "--time": time}
     _check_weighted(weight, weight_bound, engine, [option for option, column in by.items() if column])
-    steps = Steps(time, series, every, hold_out, None if weight else seed)
-    steps.refuse_beside(kind, engine)
+    columns = anomaly_label, leave_out, delimiter, kind, group, weight, engine, master
+    drawn_series = series, every, hold_out, None if weight else seed
+    reading = Reading(tables, score, label, *columns, time, *drawn_series)
+    if time is not None and (kind is not None or engine != "duckdb"):
+        raise InputError("--time goes with neither another --engine nor --kind; leave them out")
     if group is None and (together or pool):
         raise InputError("--together and --pool are for groups; name their column with --group")
     if group is not None and any(one is not None for one in (kind, time, prevalence)):
         raise InputError("--group goes with neither --kind nor --time nor --prevalence; leave it out")
-    reading = Reading(
-        tables, score, label, anomaly_label, leave_out, delimiter, kind, group, weight, engine, master
-    )
     if report is None and prevalence is not None:
         raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
     shares = None if prevalence is None else options.shares_in(prevalence)
@@ -140,14 +140,25 @@ def calibrate(
     keep_apart(tables, output, report)
     facts: tuple[Fact, ...] = ()
     if time is not None:
-        certificate, drawn, facts = _in_time(reading, request, steps)
+        certificate, drawn, facts = _in_time(reading, request)
     else:
         bar = ("reading", None) if kind or group else ("calibrating", 4)
-        certificate, drawn = certified(reading, request, *bar, draws=report is not None, survived=survived)
-    certificate = dated(certificate, tables)
-    done = _written(certificate, reading, output, report, drawn, prevalence=shares, in_time=facts)
-    if done and not quiet:
-        say(done)
+        certificate, drawn = _certified(reading, request, *bar, draws=report is not None, survived=survived)
+    contents: dict[Path, str | bytes] = {}
+    if output is not None:
+        contents[output] = certificate.to_json()
+    if report is not None:
+        known: Any = {}
+        if group is None:
+            origin = Origin(tuple(tables), score, label)
+            known = {"source": origin, "prevalence": shares, "in_time": facts}
+        contents[report] = rendered(account_of(certificate, *drawn, **known), report)
+    _write_all(contents)
+    if contents and not quiet:
+        normal, anomalous = certificate.columns.n.sum(axis=1).tolist() if group else certificate.sizes
+        rows = f"{normal + anomalous:,} rows: {normal:,} normal, {anomalous:,} anomalous"
+        more = "" if group is None else f", {len(certificate.groups):,} groups"
+        say(f"{rows}{more} -> {', '.join(map(str, contents))}")
     if form == "json":
         typer.echo(certificate.to_json(), nl=False)
     else:
@@ -179,7 +190,7 @@ def _check_weighted(weight: str | None, bound: float | None, engine: str, others
         raise InputError(f"--weight does not go with {others[0]}; leave one of the two out")
 
 
-def certified(
+def _certified(
     reading: Reading,
     request: Any,
     doing: str = "reading",
@@ -192,90 +203,58 @@ def certified(
 
     With weights, points are those that survived a draw by them.
     """
+    from pac_wrap.method.provenance import now
     from pac_wrap.report.groups import worst
+    from pac_wrap.tables.columns import only_in_csv
     from pac_wrap.tables.table import found_files
 
+    made: Any = None
+    grouped = reading.group is not None
+    drawn: tuple[Any, ...] = ()
     with progress_bar(doing, passes) as progress, found_files(reading.tables) as found:
-        made: Any = None
         if reading.engine != "duckdb":
-            made = _cluster(reading, found).certify(request, reading.columns, reading.anomaly_label)
-            if not draws or reading.group is not None:  # whose report draws no scores
-                return made, None
-        with reading.opened_found(found, progress) as table:
-            drawn = {} if reading.group is not None else {"weight": reading.weight, "draws": survived}
-            source = reading.source(table, **drawn)
-            if made is None:
-                made = reading.certify(source, request)
-            if not draws:
-                return made, None
-            if reading.group is not None:
-                return made, source.classes(worst(made))
-            return made, source.classes()
+            from pac_wrap.engines.files import EngineFiles
+
+            if found.reader == "numpy":
+                raise InputError(f"the engine {reading.engine} does not read NumPy files; leave --engine out")
+            if found.reader != "read_csv":
+                only_in_csv(reading.delimiter)
+            files = EngineFiles(reading.engine, found.files, found.reader, reading.delimiter, reading.master)
+            made = files.certify(request, reading.columns, reading.anomaly_label)
+        if made is None or (draws and not grouped):  # else an engine has done all there is to do
+            with reading.opened_found(found, progress) as table:
+                source = reading.source(table, draws=survived)
+                made = reading.certify(source, request) if made is None else made
+                if draws and grouped:
+                    drawn = (source.classes(worst(made)),)
+                elif draws:
+                    drawn = source.classes()
+    return made.with_provenance(tables=tuple(reading.tables), date=now()), drawn
 
 
-def _in_time(
-    reading: Reading, request: "Request", steps: Steps
-) -> "tuple[Any, list[NDArray[Any]], tuple[Fact, ...]]":
+def _in_time(reading: Reading, request: "Request") -> "tuple[Any, list[NDArray[Any]], tuple[Fact, ...]]":
     """Certify thresholds from rows in the order of time, and say how far they depend on each other."""
     import numpy as np
 
+    from pac_wrap.method.provenance import now
     from pac_wrap.report.results import facts_of_series
     from pac_wrap.series.points import calibrate_points
 
-    points, split = rows_taken(reading, steps, steps.every or 1)
+    points, split, classes = reading.steps(reading.every or 1)
     certificate = calibrate_points(points, request, split=split)
-    classes = classes_of(points, split)
     used = np.concatenate(classes)
-    ends = {"lowest": float(used.min()), "highest": float(used.max())}
-    certificate = certificate.with_provenance(score=reading.score, engine="duckdb", **ends)
-    return certificate, classes, tuple(facts_of_series(points, certificate, steps.time or "", split))
+    certificate = certificate.with_provenance(
+        score=reading.score,
+        engine="duckdb",
+        lowest=float(used.min()),
+        highest=float(used.max()),
+        tables=tuple(reading.tables),
+        date=now(),
+    )
+    return certificate, classes, tuple(facts_of_series(points, certificate, reading.time or "", split))
 
 
-def _cluster(reading: Reading, found: "FoundFiles") -> "EngineFiles":
-    """Return what calibrates files with an engine other than DuckDB, which is loaded only if named."""
-    from pac_wrap.engines.files import EngineFiles
-    from pac_wrap.tables.columns import only_in_csv
-
-    if found.reader == "numpy":
-        raise InputError(f"the engine {reading.engine} does not read NumPy files; leave --engine out")
-    if found.reader != "read_csv":
-        only_in_csv(reading.delimiter)
-    return EngineFiles(reading.engine, found.files, found.reader, reading.delimiter, reading.master)
-
-
-def dated(made: Any, tables: list[str]) -> Any:
-    """Return what was made with the tables as they were named, and the time of day."""
-    from pac_wrap.method.provenance import now
-
-    return made.with_provenance(tables=tuple(tables), date=now())
-
-
-def _written(
-    certificate: Any, reading: Reading, output: Path | None, report: Path | None, drawn: Any, **known: Any
-) -> str:
-    """Write a certificate, and a report with the scores that it draws; return what was done."""
-    from pac_wrap.report.account import account_of
-    from pac_wrap.report.render import rendered
-    from pac_wrap.report.sentences import Origin
-
-    contents: dict[Path, str | bytes] = {}
-    if output is not None:
-        contents[output] = certificate.to_json()
-    if report is not None and reading.group is not None:
-        contents[report] = rendered(account_of(certificate, drawn), report)
-    elif report is not None:
-        source = Origin(tuple(reading.tables), reading.score, reading.label or "")
-        contents[report] = rendered(account_of(certificate, *drawn, source=source, **known), report)
-    write_all(contents)
-    if not contents:
-        return ""
-    normal, anomalous = certificate.columns.n.sum(axis=1).tolist() if reading.group else certificate.sizes
-    more = "" if reading.group is None else f", {len(certificate.groups):,} groups"
-    rows = f"{normal + anomalous:,} rows: {normal:,} normal, {anomalous:,} anomalous{more}"
-    return f"{rows} -> {', '.join(map(str, contents))}"
-
-
-def write_all(contents: Mapping[Path, str | bytes]) -> None:
+def _write_all(contents: Mapping[Path, str | bytes]) -> None:
     """Write all of some files, or none."""
     from pac_wrap.base.files import whole_file
     from pac_wrap.report.render import put
@@ -328,8 +307,7 @@ def curve(
     reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, engine=engine, master=master)
     keep_apart(tables, output, report, certificate)
     delta_fpr, delta_fnr = (0.05 if delta is None else delta for delta in (delta_fpr, delta_fnr))
-    found, _ = certified(reading, CurveRequest(delta_fpr, delta_fnr, reading.mark, top_fpr, top_fnr))
-    found = dated(found, tables)
+    found, _ = _certified(reading, CurveRequest(delta_fpr, delta_fnr, reading.mark, top_fpr, top_fnr))
     chosen, ceiling, reason = None, max_fnr if max_fpr is None else max_fpr, ""
     if at is not None:
         chosen = found.at(at)
@@ -347,13 +325,11 @@ def curve(
         contents[certificate] = chosen.to_json()
     if report is not None:
         contents[report] = rendered(account_of(found), report)
-    write_all(contents)
+    _write_all(contents)
     shown = found if chosen is None else chosen
     if form == "json":
-        typer.echo(
-            json.dumps({"kept": False, "reason": reason}, indent=2) + "\n" if reason else shown.to_json(),
-            nl=False,
-        )
+        refused = json.dumps({"kept": False, "reason": reason}, indent=2) + "\n"
+        typer.echo(refused if reason else shown.to_json(), nl=False)
     else:
         typer.echo(reason or str(shown.bare))
     if reason or found.empty:
@@ -393,28 +369,23 @@ def compare(
     reading = Reading(tables, score[0], label, anomaly_label, leave_out, delimiter)
     if key is not None and leave_out:
         raise InputError("--leave-out does not go with --key; leave those rows out of all tables")
-    if key is not None:
-        with progress_bar("reading") as progress:
-            how: Any = {"anomaly_label": anomaly_label, "delimiter": reading.delimiter}
-            columns = joined(tables, score, label, key, progress=progress, **how)
-    else:
-        with _or_joined(tables), reading.opened("reading", more=score[1:], in_order=True) as table:
-            columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    options.tell(account_of_comparison(compare_scores(columns, guarantee), guarantee), form)
-
-
-@contextmanager
-def _or_joined(tables: list[str]) -> Iterator[None]:
-    """Add to an error about several tables that they may be meant to be joined."""
     try:
-        yield
+        if key is not None:
+            with progress_bar("reading") as progress:
+                how: Any = {"anomaly_label": anomaly_label, "delimiter": delimiter}
+                columns = joined(tables, score, label, key, progress=progress, **how)
+        else:
+            with reading.opened("reading", more=score[1:], in_order=True) as table:
+                columns = {name: table.labelled(name, label, anomaly_label) for name in score}
     except InputError as error:
         # a file that is not there is no matter of joining
-        if len(tables) == 1 or not any(word in str(error) for word in ("column", "formats")):
+        about_tables = any(word in str(error) for word in ("column", "formats"))
+        if key is not None or len(tables) == 1 or not about_tables:
             raise
         raise InputError(
             f"{error}; if each has other scores of the same rows, join them with --key"
         ) from error
+    options.tell(account_of_comparison(compare_scores(columns, guarantee), guarantee), form)
 
 
 def recalibrate(
@@ -458,8 +429,8 @@ def recalibrate(
     asked, place = successor(loaded, not own_delta)
     keep_apart([*tables, certificate], output)
     reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter)
-    made, _ = certified(reading, Request(asked, loaded.overlap, reading.mark))
-    made = dated(replace(made, lineage=place), tables)
+    made, _ = _certified(reading, Request(asked, loaded.overlap, reading.mark))
+    made = replace(made, lineage=place)
     made.save(output)
     typer.echo(str(made.bare))
     if made.empty:

@@ -8,20 +8,11 @@ import typer
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import (
-    Reading,
-    Steps,
-    check_division,
-    classes_of,
-    division_of,
-    load_any,
-    rows_taken,
-)
+from pac_wrap.cli.options import Reading, check_division, division_of, load_any
 from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError, PACWrapWarning
 
 if TYPE_CHECKING:
-    from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.verify import Verification
 
 
@@ -100,12 +91,24 @@ def verify(
     from pac_wrap.report.account import account_of
 
     loaded = load_any(certificate, but=("classes",))
-    steps = Steps(time, series, None, hold_out, seed)
-    steps.refuse_beside(kind or group)
+    columns = anomaly_label, leave_out, delimiter, kind, group, weight
+    in_time: Any = {"time": time, "series": series, "hold_out": hold_out, "seed": seed}
+    reading = Reading(tables, score, label, *columns, **in_time)
+    if time is not None and (kind or group) is not None:
+        raise InputError("--time goes with neither another --engine nor --kind; leave them out")
     _check_weight(loaded, weight, time)
-    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, kind, group, weight)
+    sampling = getattr(loaded, "sampling", None)
     if time is not None:
-        found = _verified_in_time(loaded, reading, steps)
+        if division_of(loaded) is not None or sampling is None or sampling.length != 1:
+            raise InputError("--time is for certificates that were made with it; leave it out")
+        if (hold_out is not None) != (sampling.split == "series"):
+            raise InputError(
+                "--hold-out is for certificates that were made with it; leave it out"
+                if hold_out is not None
+                else "some series were held out of the calibration; give --hold-out and --seed as they were"
+                " then"
+            )
+        found = loaded.verify(*reading.steps(sampling.every)[2])
     else:
         check_division(loaded, kind=kind, group=group)
         done = False
@@ -113,7 +116,7 @@ def verify(
             found = _verified(loaded, reading)
             done = bool(found)
         finally:
-            if not done and getattr(loaded, "sampling", None) is not None:
+            if not done and sampling is not None:
                 say("note: the certificate is of a time series; if it was made with --time, give that again")
     options.tell(account_of(found), form, str(found))
 
@@ -134,27 +137,11 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
         request = CurveRequest.of_curve(loaded, reading.mark)
     else:
         request = Request(loaded.guarantee, loaded.overlap, reading.mark)
-    weighting = getattr(loaded, "weighting", None)
-    drawn = {} if weighting is None else {"weight": reading.weight, "draws": weighting.draws}
+    draws = getattr(getattr(loaded, "weighting", None), "draws", None)
     with reading.opened("verifying", 4) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
-        source = reading.source(table, loaded.score_type, **drawn)
+        source = reading.source(table, loaded.score_type, draws=draws)
         return compare(loaded, reading.certify(source, request))
-
-
-def _verified_in_time(loaded: Any, reading: Reading, steps: Steps) -> "Verification":
-    """Make a certificate again from rows in the order of time; it says itself how many steps were taken."""
-    sampling = getattr(loaded, "sampling", None)
-    if division_of(loaded) is not None or sampling is None or sampling.length != 1:
-        raise InputError("--time is for certificates that were made with it; leave it out")
-    if (steps.hold_out is not None) != (sampling.split == "series"):
-        raise InputError(
-            "--hold-out is for certificates that were made with it; leave it out"
-            if steps.hold_out is not None
-            else "some series were held out of the calibration; give --hold-out and --seed as they were then"
-        )
-    found: Verification = loaded.verify(*classes_of(*rows_taken(reading, steps, sampling.every)))
-    return found
 
 
 def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:
@@ -225,6 +212,7 @@ def worth(
     """
     from pac_wrap.report.render import short
     from pac_wrap.report.results import account_of_worth
+    from pac_wrap.tables.decide import count_table
 
     loaded = load_any(certificate, but=("classes", "curve"))
     if (by := division_of(loaded)) is not None:
@@ -247,19 +235,11 @@ def worth(
     if unlabelled:
         if score is None:
             raise InputError("--unlabelled needs the column of its scores; give --score")
-        reading = Reading(unlabelled, score, delimiter=delimiter)
-        found |= _from_unlabelled(loaded, reading, 0.05 if delta is None else delta)
+        with Reading(unlabelled, score, delimiter=delimiter).opened("reading", in_order=True) as table:
+            counted = count_table(table, loaded, score)
+        stated = 0.05 if delta is None else delta
+        found["counted"] = counted
+        found["unlabelled"] = loaded.precision_from_counts(counted, stated)
+        found["prevalence"] = loaded.prevalence_from_counts(counted, stated)
     account = account_of_worth(**found)
     options.tell(account, form, short(account))
-
-
-def _from_unlabelled(certificate: "Certificate", reading: Reading, delta: float) -> dict[str, Any]:
-    from pac_wrap.tables.decide import count_table
-
-    with reading.opened("reading", in_order=True) as table:
-        counted = count_table(table, certificate, reading.score)
-    return {
-        "counted": counted,
-        "unlabelled": certificate.precision_from_counts(counted, delta),
-        "prevalence": certificate.prevalence_from_counts(counted, delta),
-    }

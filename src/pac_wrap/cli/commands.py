@@ -29,6 +29,7 @@ data = typer.Typer(
     rich_markup_mode="rich",
 )
 
+
 app.callback()(options.before_command)
 for command in (
     calibrate,

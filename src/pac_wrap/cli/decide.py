@@ -2,8 +2,7 @@
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfileobj
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.rule import Counted
     from pac_wrap.streams.decide import Asked
     from pac_wrap.tables.files.text_format import ByteReader
-    from pac_wrap.tables.sql import Dialect
     from pac_wrap.tables.table import FoundFiles
 
 Format = Literal["jsonl", "csv", "parquet"]
@@ -50,13 +48,11 @@ class _Job:
     doubt: "Doubt"
 
     def asked(self, as_csv: bool) -> "Asked":
-        """Return what is asked of rows that are written as CSV, or else as JSON lines."""
         from pac_wrap.streams.decide import Asked
 
         return Asked(self.score, as_csv, self.on_missing, self.source, self.group)
 
     def tell(self, sentence: str) -> None:
-        """Say something, unless it is to be quiet."""
         if not self.quiet:
             say(sentence)
 
@@ -132,11 +128,11 @@ def decide(
     _decide_table(job, tables, start)
 
 
-def _deciding(path: Path, group: str | None) -> "Certificate | GroupCertificate":
+def _deciding(path: Path, group: str | None) -> Any:
     """Return the certificate whose rule decides."""
     loaded = options.load_any(path, but=("classes", "curve"))
     options.check_division(loaded, group=group)
-    return cast("Certificate | GroupCertificate", loaded)
+    return loaded
 
 
 def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
@@ -164,14 +160,17 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     from pac_wrap.tables.table import found_files, open_found
 
     output = job.output
+    # the name of a pipe or a device says nothing of a format
+    named = output is not None and (output.suffix != "" or not output.exists() or output.is_file())
     with progress_bar("deciding") as progress, found_files(tables, start) as found:
-        named = output is not None and not _has_no_ending(output)
-        how = output_options(output.name if output is not None and named else f".{_format(job, found)}")
+        if not named and job.form == "parquet" and output is None and standard_output().isatty():
+            raise InputError("Parquet is not for a terminal; name a file with -o, or leave --format out")
+        # without a name it is that of the table, or CSV where that is no text
+        form = job.form or _SAME_FORMAT.get(found.reader, "csv")
+        how = output_options(output.name if output is not None and named else f".{form}")
         with scratch_file() if output is None else whole_file(output) as target:
-            if found.reader == "read_csv" and "parquet" not in how:
-                counted = _decide_csv(job, found, target, how, progress)
-            elif found.reader == "read_json":
-                counted = _decide_json(job, found, target, how)
+            if found.reader == "read_json" or (found.reader == "read_csv" and "parquet" not in how):
+                counted = _decide_texts(job, found, target, how, progress)
             else:
                 with open_found(
                     found,
@@ -199,58 +198,29 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     job.tell_done(counted)
 
 
-def _format(job: _Job, found: "FoundFiles") -> Format:
-    """Return the format of what has no ending: that of the table, or CSV where that is no text."""
-    if job.form == "parquet" and job.output is None and standard_output().isatty():
-        raise InputError("Parquet is not for a terminal; name a file with -o, or leave --format out")
-    return job.form or _SAME_FORMAT.get(found.reader, "csv")
-
-
-def _has_no_ending(output: Path) -> bool:
-    """Return whether an output is a pipe or a device, whose name says nothing of a format."""
-    return output.suffix == "" and output.exists() and not output.is_file()
-
-
-@contextmanager
-def _packed_or_plain(target: Path, how: str) -> Iterator[BinaryIO]:
-    """Open an output, packed if the options say so."""
-    import gzip
-
-    with gzip.open(target, "wb", 6) if "gzip" in how else target.open("wb") as out:
-        yield cast(BinaryIO, out)
-
-
-def _decide_csv(
+def _decide_texts(
     job: _Job, found: "FoundFiles", target: Path, how: str, progress: Callable[..., None]
 ) -> "Counted":
-    """Write CSV files with their verdicts as CSV or JSON lines, packed if the options say so."""
+    """Write CSV or JSON files with their verdicts, packed if the options say so; JSON as Parquet too."""
+    import gzip
+
     from pac_wrap.streams.decide import decide_files
     from pac_wrap.tables.files.connection import Done
 
-    asked = job.asked("csv" in how)
-    rows = _rows_of(found.files, asked.wanted, job.delimiter) if sys.stderr.isatty() else None
+    asked, as_json = job.asked("csv" in how), found.reader == "read_json"
+    counts = not as_json and sys.stderr.isatty()
+    rows = _rows_of(found.files, asked.wanted, job.delimiter) if counts else None
 
     def said(counted: "Counted") -> None:
         if rows:
             progress(Done(100.0 * counted.points / rows, rows=rows))
 
     tables = job.certificate, found.files, found.source_names
-    with _packed_or_plain(target, how) as out:
-        return decide_files(*tables, out, asked, job.delimiter, said=said, seen=job.doubt.see)
-
-
-def _decide_json(job: _Job, found: "FoundFiles", target: Path, how: str) -> "Counted":
-    """Write JSON files with their verdicts as JSON lines, CSV or Parquet, packed if the options say so."""
-    from pac_wrap.streams.decide import decide_json_files
-    from pac_wrap.tables.columns import only_in_csv
-
-    only_in_csv(job.delimiter)
-    asked = job.asked("csv" in how)
-    tables = job.certificate, found.files, found.source_names
+    told: Any = {"said": said, "seen": job.doubt.see, "as_json": as_json}
     if "parquet" in how:
-        return decide_json_files(*tables, target, asked, seen=job.doubt.see)
-    with _packed_or_plain(target, how) as out:
-        return decide_json_files(*tables, out, asked, seen=job.doubt.see)
+        return decide_files(*tables, target, asked, job.delimiter, **told)
+    with gzip.open(target, "wb", 6) if "gzip" in how else target.open("wb") as out:
+        return decide_files(*tables, cast(BinaryIO, out), asked, job.delimiter, **told)
 
 
 def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None) -> int | None:
@@ -318,6 +288,12 @@ def sql(
 
     Example: [bold]pac-wrap sql certificate.json --score score --dialect postgres[/bold]
     """
+    from pac_wrap.base.arguments import label_of
+    from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.provenance import now
+    from pac_wrap.tables.database import Source, UnansweredError, from_answers
+    from pac_wrap.tables.sql import group_verdict_sql, join_sql, verdict_sql
+
     if not calibrate:
         for_calibrate = {
             "--table": table,
@@ -338,14 +314,17 @@ def sql(
             raise InputError(
                 "name a certificate, whose rule is printed, or make one with --calibrate and --table"
             )
-        for statement in _rules(_deciding(certificate, group), score, dialect, group, join_table):
-            typer.echo(statement)
+        rule = _deciding(certificate, group)
+        if group is None:
+            if join_table is not None:
+                raise InputError("--join-table is for certificates of groups; leave it out")
+            typer.echo(verdict_sql(rule.rule, score, dialect))
+        elif join_table is None:
+            typer.echo(group_verdict_sql(rule, score, group, dialect))
+        else:
+            for statement in join_sql(rule, score, group, join_table, dialect):
+                typer.echo(statement)
         return
-    from pac_wrap.base.arguments import label_of
-    from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.provenance import now
-    from pac_wrap.tables.database import Source, UnansweredError, from_answers
-
     if certificate is not None or table is None:
         raise InputError("--calibrate makes a certificate: name no other, and the table with --table")
     if group is not None or join_table is not None:
@@ -372,21 +351,6 @@ def sql(
         _comment(line)
     if found.empty:
         raise typer.Exit(FAILED)
-
-
-def _rules(
-    certificate: Any, score: str, dialect: "Dialect", group: str | None, join_table: str | None
-) -> list[str]:
-    """Return the rule of a certificate; those of groups as one expression, or as a table to be joined."""
-    from pac_wrap.tables.sql import group_verdict_sql, join_sql, verdict_sql
-
-    if group is None:
-        if join_table is not None:
-            raise InputError("--join-table is for certificates of groups; leave it out")
-        return [verdict_sql(certificate.rule, score, dialect)]
-    if join_table is None:
-        return [group_verdict_sql(certificate, score, group, dialect)]
-    return list(join_sql(certificate, score, group, join_table, dialect))
 
 
 def _comment(line: str) -> None:

@@ -1,9 +1,8 @@
 """The whole method once, on synthetic data: train, calibrate, check on fresh points, and show it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import starmap
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -30,8 +29,7 @@ _FULL: Final = len(_BLOCKS) - 1
 _BLUE, _RED = "#0072B2", "#D55E00"
 
 
-@dataclass(frozen=True, slots=True)
-class Demo:
+class Demo(NamedTuple):
     """What the demo found: with abstention, with one threshold, and the fresh scores it was checked on."""
 
     margin: float
@@ -77,18 +75,9 @@ def run_demo(
     progress(f"checking on {n_test:,} fresh points of each class")
     normal, anomalous = draw(n_test, n_test)
     scores, labels = np.r_[normal, anomalous], np.repeat([0, 1], [n_test, n_test])
-    return Demo(
-        margin=margin,
-        trained_on=n_train,
-        calibration_normal=calibration[0],
-        calibration_anomalous=calibration[1],
-        normal=normal,
-        anomalous=anomalous,
-        abstaining=abstaining,
-        abstaining_metrics=evaluate(abstaining.verdicts(scores), labels),
-        single=single,
-        single_metrics=evaluate(single.verdicts(scores), labels),
-    )
+    measured, measured_single = (evaluate(one.verdicts(scores), labels) for one in (abstaining, single))
+    found = abstaining, measured, single, measured_single
+    return Demo(margin, n_train, *calibration, normal, anomalous, *found)
 
 
 def show_demo(demo: Demo) -> RenderableType:

@@ -39,9 +39,7 @@ class _Job:
     form: Format
     report: Path | None
 
-    @property
     def text(self) -> str:
-        """What is shown of the monitor."""
         from pac_wrap.report.account import account_of
         from pac_wrap.report.monitor import monitor_metrics
         from pac_wrap.report.render import as_json
@@ -51,43 +49,38 @@ class _Job:
         return as_json(account_of(self.monitor)) if self.form == "json" else f"{self.monitor}\n"
 
     def save(self) -> None:
-        """Write the state, and what is to be read of it."""
         from pac_wrap.base.files import write_whole
         from pac_wrap.report.render import write
 
         self.monitor.save(self.state)
         if self.output is not None:
-            write_whole(self.output, self.text)
+            write_whole(self.output, self.text())
         if self.report is not None:
             write(self.monitor, self.report)
 
     def feed(self, parts: "Iterator[Rows]") -> Iterator[None]:
         """Feed all rows, and say an alarm as soon as it comes; the rows of a named batch count together."""
-        from pac_wrap.streams.monitor import whole_batches
-
-        if self.columns.batch is not None:
-            for name, rows in whole_batches(parts):
-                self._take(rows, name, together=True)
-                yield
-            return
-        for number, rows in enumerate(parts):  # without names they are one batch, part by part
-            self._take(rows, self.name, more=number > 0)
-            yield
-
-    def _take(self, rows: "Rows", name: str | None, **how: bool) -> None:
         from pac_wrap.method.certificate import Certificate
         from pac_wrap.method.groups.certificate import decided
+        from pac_wrap.streams.monitor import whole_batches
 
-        before, one, told = set(self.monitor.alarms), self.monitor.certificate, dict[str, Any](how)
-        if isinstance(one, Certificate):
-            verdicts, _ = one.rule.decided(rows.scores)
-        else:
-            told["groups"] = rows.groups or []
-            verdicts = decided(one.rules, rows.scores, one.lookup.places(told["groups"]))
-        self.monitor.update(verdicts, rows.labels, scores=rows.scores, id=name, late=self.late, **told)
-        for alarm in self.monitor.alarms:
-            if alarm not in before:
-                say(str(alarm))
+        batches: Iterator[tuple[str | None, Rows]] = ((self.name, rows) for rows in parts)
+        if self.columns.batch is not None:
+            batches = whole_batches(parts)
+        for number, (name, rows) in enumerate(batches):
+            # without names they are one batch, part by part
+            told: Any = {"together": True} if self.columns.batch is not None else {"more": number > 0}
+            before, one = set(self.monitor.alarms), self.monitor.certificate
+            if isinstance(one, Certificate):
+                verdicts, _ = one.rule.decided(rows.scores)
+            else:
+                told["groups"] = rows.groups or []
+                verdicts = decided(one.rules, rows.scores, one.lookup.places(told["groups"]))
+            self.monitor.update(verdicts, rows.labels, scores=rows.scores, id=name, late=self.late, **told)
+            for alarm in self.monitor.alarms:
+                if alarm not in before:
+                    say(str(alarm))
+            yield
 
     def watch_lines(self, reader: "BufferedReader", start: bytes) -> None:
         """Watch rows as they arrive; what was counted is saved every second and whatever ends it."""
@@ -231,6 +224,6 @@ def monitor(
         else:
             job.watch_table(tables, start)
     if output is None:
-        typer.echo(job.text, nl=False)
+        typer.echo(job.text(), nl=False)
     if watched.alarm is not None or not watched.points:
         raise typer.Exit(FAILED)

@@ -152,19 +152,13 @@ class Commands(TyperGroup):
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Return what the words before a command say."""
-        try:
+        with _in_one_sentence():
             return super().make_context(*arguments, **options)
-        except Exception as error:
-            _say_usage(error)
-            raise
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that the other words name."""
-        try:
+        with _in_one_sentence(ctx):
             return super().invoke(ctx)
-        except Exception as error:
-            _say_usage(error, f"pac-wrap {ctx.invoked_subcommand or ''}".strip())
-            raise
 
     def get_params(self, ctx: Any) -> Any:
         """Return the options before a command."""
@@ -177,6 +171,26 @@ class Commands(TyperGroup):
             if one is not None:
                 _in_words(one.get_params(ctx))
         return command
+
+
+@contextmanager
+def _in_one_sentence(within: Any = None) -> Iterator[None]:
+    """End the process with the sentence of a usage error; others pass."""
+    try:
+        yield
+    except Exception as error:
+        # usage errors alone have it; their class moves with the version of typer
+        if not hasattr(error, "format_message"):
+            raise
+        what = error.format_message().replace("Value error, ", "").rstrip(".")
+        if what:  # else the help was shown instead
+            what = what.replace("Input should be", "it should be")
+            end = " " if what.endswith("?") else "; "
+            named = f"pac-wrap {getattr(within, 'invoked_subcommand', None) or ''}".strip()
+            where = getattr(getattr(error, "ctx", None), "command_path", None) or named
+            where = where.replace("root", "pac-wrap", 1)
+            say(f"{what[:1].lower()}{what[1:]}{end}{where} --help shows what there is")
+        raise typer.Exit(BAD_INPUT) from error
 
 
 def _in_words(params: Any) -> Any:
@@ -193,21 +207,6 @@ def _written(param: Any, ctx: Any) -> str | None:
     words: str = param.display_type(ctx)
     kind = re.sub(r"^list\[(.*)\]$", r"\1", words.strip("<>")).removesuffix(" range")
     return f"<{_WORDS[kind]}>" if kind in _WORDS else words
-
-
-def _say_usage(error: Exception, within: str = "pac-wrap") -> None:
-    """End the process with the sentence of a usage error; others pass."""
-    # usage errors alone have it; their class moves with the version of typer
-    if not hasattr(error, "format_message"):
-        return
-    what = error.format_message().replace("Value error, ", "").rstrip(".")
-    if not what:  # the help was shown instead
-        raise typer.Exit(BAD_INPUT) from error
-    what = what.replace("Input should be", "it should be")
-    end = " " if what.endswith("?") else "; "
-    where = getattr(getattr(error, "ctx", None), "command_path", None) or within
-    say(f"{what[:1].lower()}{what[1:]}{end}{where.replace('root', 'pac-wrap', 1)} --help shows what there is")
-    raise typer.Exit(BAD_INPUT) from error
 
 
 def _print_version(wanted: bool) -> None:
@@ -231,7 +230,7 @@ def before_command(
 
 @dataclass(frozen=True)
 class Reading:
-    """The tables to be read: their columns, the labels that count, and what reads them."""
+    """The tables to be read: their columns, the labels that count, the rows taken, and what reads them."""
 
     tables: list[str]
     score: str
@@ -244,8 +243,22 @@ class Reading:
     weight: str | None = None
     engine: Engine = "duckdb"
     master: str | None = None
+    # rows in the order of time
+    time: str | None = None
+    series: str | None = None
+    every: int | None = None
+    hold_out: float | None = None
+    seed: int | None = None
 
     def __post_init__(self) -> None:
+        for option, value, needed, other in (
+            ("--series", self.series, "--time", self.time),
+            ("--every", self.every, "--time", self.time),
+            ("--hold-out", self.hold_out, "--series", self.series),
+            ("--seed", self.seed, "--hold-out", self.hold_out),
+        ):
+            if value is not None and other is None:
+                raise InputError(f"{option} goes with {needed}; add that, or leave {option} out")
         if self.leave_out and self.engine != "duckdb":
             raise InputError(
                 f"--leave-out is for DuckDB, and not for the engine {self.engine}; leave --engine out"
@@ -263,12 +276,11 @@ class Reading:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of scores and labels, and that of kinds or groups if there is one."""
-        third = [one for one in (self.kind, self.group) if one is not None]
-        return self.score, self.label or "", *third
+        return self.score, self.label or "", *(one for one in (self.kind, self.group) if one is not None)
 
     @contextmanager
     def opened(
-        self, doing: str, passes: int | None = None, *, more: Sequence[str] = (), in_order: bool = False
+        self, doing: str, passes: int | None = None, more: Sequence[str] = (), in_order: bool = False
     ) -> "Iterator[Table]":
         """Open the tables as one, with a bar that says what is done, in how many passes at most."""
         from pac_wrap.tables.table import found_files
@@ -281,21 +293,17 @@ class Reading:
             yield table
 
     def opened_found(
-        self,
-        found: "FoundFiles",
-        progress: Callable[..., None],
-        more: Sequence[str] = (),
-        in_order: bool = False,
+        self, found: "FoundFiles", progress: Any, more: Sequence[str] = (), in_order: bool = False
     ) -> "AbstractContextManager[Table]":
         """Open files that were found as one table, with more columns; those in no order are read faster."""
         from pac_wrap.tables.table import open_found
 
-        wanted = [self.score, *self.columns[2:], *([] if self.weight is None else [self.weight]), *more]
+        others = [one for one in (self.weight, self.time, self.series) if one is not None]
         return open_found(
             found,
-            wanted,
+            [self.score, *self.columns[2:], *others, *more],
             self.label,
-            passes=not in_order and self.weight is None,
+            passes=not in_order and self.weight is None and self.time is None,
             delimiter=self.delimiter,
             leave_out=self.leave_out or (),
             progress=progress,
@@ -305,12 +313,11 @@ class Reading:
         """Return the labelled scores of a table: of its classes, of their kinds, or of its groups."""
         from pac_wrap.tables.calibrate import TableGroups, TableSource
 
+        label = self.label or ""
         if self.group is not None:
-            return TableGroups(
-                table, (self.score, self.label or "", self.group), self.anomaly_label, score_type
-            )
-        how |= {"score_type": score_type, "kind": self.kind}
-        return TableSource(table, self.score, self.label or "", self.anomaly_label, **how)
+            return TableGroups(table, (self.score, label, self.group), self.anomaly_label, score_type)
+        how |= {"score_type": score_type, "kind": self.kind, "weight": self.weight}
+        return TableSource(table, self.score, label, self.anomaly_label, **how)
 
     def certify(self, source: Any, request: Any) -> Any:
         """Return the certificate or the curve that a request gets from the scores of a table."""
@@ -322,36 +329,23 @@ class Reading:
             return certify_groups(source, request)
         return certify(source, request) if self.kind is None else certify_kinds(source, request)
 
+    def steps(self, every: int) -> "tuple[Points, SeriesSplit | None, list[NDArray[Any]]]":
+        """Return the steps of all series, which calibrate if some are held out, and those of each class."""
+        import numpy as np
 
-@dataclass(frozen=True)
-class Steps:
-    """Rows in the order of time: which columns say so, which steps are taken, which series are held out."""
+        from pac_wrap.series.points import several_series
+        from pac_wrap.tables.table import rows_in_time
 
-    time: str | None = None
-    series: str | None = None
-    every: int | None = None
-    hold_out: float | None = None
-    seed: int | None = None
-
-    def __post_init__(self) -> None:
-        for option, value, needed, other in (
-            ("--series", self.series, "--time", self.time),
-            ("--every", self.every, "--time", self.time),
-            ("--hold-out", self.hold_out, "--series", self.series),
-            ("--seed", self.seed, "--hold-out", self.hold_out),
-        ):
-            if value is not None and other is None:
-                raise InputError(f"{option} goes with {needed}; add that, or leave {option} out")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of times, and of series if there is one."""
-        return tuple(one for one in (self.time, self.series) if one is not None)
-
-    def refuse_beside(self, kind: str | None, engine: str = "duckdb") -> None:
-        """Refuse what does not go with --time."""
-        if self.time is not None and (kind is not None or engine != "duckdb"):
-            raise InputError("--time goes with neither another --engine nor --kind; leave them out")
+        with self.opened("reading") as table:
+            columns = self.score, self.label or "", self.anomaly_label, self.time or "", self.series
+            rows = rows_in_time(table, *columns)
+        points = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
+        split, among = None, None
+        if self.hold_out is not None:
+            random = np.random.default_rng(self.seed or 0)
+            split = points.divided(random, calibration=1.0 - self.hold_out, by_series=True)
+            among = split.calibration
+        return points, split, [points.scores[points.of_class(one, among)] for one in (False, True)]
 
 
 def guarantee_of(
@@ -373,6 +367,33 @@ def guarantee_of(
     return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence, **rooms_of(shift, label_noise))
 
 
+def _ceilings(option: str, given: str | list[str] | None) -> float | dict[str | None, float | None] | None:
+    """Return a ceiling, or that of each kind; the last = of a text stands before the ceiling."""
+
+    def ceiling(text: str) -> float | None:
+        try:
+            return None if text.lower() == "none" else float(text)
+        except ValueError:
+            raise InputError(
+                f"{option} must be a number between 0 and 1, or none; got {text!r};"
+                " write five percent as 0.05"
+            ) from None
+
+    texts = [given] if isinstance(given, str) else given or ["0.05"]
+    if len(texts) == 1 and "=" not in texts[0]:
+        return ceiling(texts[0])
+    found: dict[str | None, float | None] = {}
+    for text in texts:
+        name, sign, number = text.rpartition("=")
+        kind = None if name == "*" else name
+        if not sign or kind in found:
+            raise InputError(
+                f"{option} is given several times, so each must be another kind=ceiling, got {quoted(text)}"
+            )
+        found[kind] = ceiling(number)
+    return found
+
+
 def strategy_of(overlap: str | None, asked: "Guarantee") -> str:
     """Return the strategy that a word of the command line names; one ceiling alone has nothing to choose."""
     if overlap is not None and len({one.of.label for one in asked.promises}) == 1:
@@ -386,11 +407,10 @@ def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
 
     def distance(text: str) -> object:
         tag, _, size = text.partition(":")
-        kind = next((one for one in SHIFTS if one.tag == tag.strip().lower()), None)
-        return None if kind is None else kind(float(size))
+        return {one.tag: one for one in SHIFTS}[tag.strip().lower()](float(size))
 
     def noise(text: str) -> object:
-        return LabelNoise(*(float(part) for part in text.split(":", 1)))
+        return LabelNoise(*map(float, text.split(":", 1)))
 
     return {
         "shift": _for_classes("--shift", shift, "tv:0.02, ratio:2, kl:0.01 or chi2:0.1", distance),
@@ -404,15 +424,12 @@ def _for_classes(option: str, text: str | None, known: str, read: Callable[[str]
         return None
     found = []
     for part in text.split(","):
-        none = part.strip().lower() == "none"
         try:
-            found.append(None if none else read(part))
-        except ValueError as error:
-            if isinstance(error, InputError):
-                raise
-            found.append(None)
-        if found[-1] is None and not none:
-            raise InputError(f"{option} must be {known}, got {quoted(part)}")
+            found.append(None if part.strip().lower() == "none" else read(part))
+        except InputError:
+            raise
+        except (KeyError, ValueError):
+            raise InputError(f"{option} must be {known}, got {quoted(part)}") from None
     if len(found) > 2:
         raise InputError(
             f"{option} takes one text, or two for normal and anomalous points, got {quoted(text)}"
@@ -443,11 +460,10 @@ def check_report(report: Path | None, of: str, endings: tuple[str, ...]) -> None
 
 
 def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
-    """Refuse an output that is an input, by whatever name, or the same file as another output.
-
-    Texts may be patterns; paths are names.
-    """
-    read = {one for name in inputs for path in _meant(name) for one in _identities(path)}
+    """Refuse an output that is an input, by whatever name, or the same file as another output."""
+    # texts may be patterns, paths are names
+    patterns = [found for name in inputs if isinstance(name, str) for found in glob(name, recursive=True)]
+    read = {one for path in (*inputs, *patterns) for one in _identities(path)}
     written: set[object] = set()
     for output in (path for path in outputs if path is not None):
         own = _identities(output)
@@ -461,10 +477,6 @@ def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         written |= own
 
 
-def _meant(name: str | Path) -> list[str | Path]:
-    return [name, *glob(name, recursive=True)] if isinstance(name, str) else [name]
-
-
 def _identities(path: str | Path) -> set[object]:
     """Return what tells a file from others: where it really lies, and its number if it is there."""
     found: set[object] = {os.path.realpath(path)}
@@ -476,37 +488,9 @@ def _identities(path: str | Path) -> set[object]:
     return found
 
 
-def _ceilings(option: str, given: str | list[str] | None) -> float | dict[str | None, float | None] | None:
-    """Return a ceiling, or that of each kind; the last = of a text stands before the ceiling."""
-    texts = [given] if isinstance(given, str) else given or ["0.05"]
-    if len(texts) == 1 and "=" not in texts[0]:
-        return _ceiling(option, texts[0])
-    found: dict[str | None, float | None] = {}
-    for text in texts:
-        name, sign, ceiling = text.rpartition("=")
-        kind = None if name == "*" else name
-        if not sign or kind in found:
-            raise InputError(
-                f"{option} is given several times, so each must be another kind=ceiling, got {quoted(text)}"
-            )
-        found[kind] = _ceiling(option, ceiling)
-    return found
-
-
-def _ceiling(option: str, text: str) -> float | None:
-    if text.lower() == "none":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(
-            f"{option} must be a number between 0 and 1, or none; got {text!r}; write five percent as 0.05"
-        ) from None
-
-
 # what stands as "format" at the head of a file, and what reads the rest
 _READERS: Final = {
-    "pac-wrap certificate of classes": ("kinds.classes", "ClassCertificate"),
+    "pac-wrap certificate of classes": ("classes", "ClassCertificate"),
     "pac-wrap groups": ("groups.certificate", "GroupCertificate"),
     "pac-wrap curve": ("curves.curve", "Curve"),
 }
@@ -563,26 +547,3 @@ def tell(account: "Account", form: str, text: str | None = None) -> None:
         Console().print(terminal(account))
     if account.status.exit_code:
         raise typer.Exit(account.status.exit_code)
-
-
-def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Points, SeriesSplit | None]":
-    """Return the steps of all series, and which of them calibrate if some are held out."""
-    import numpy as np
-
-    from pac_wrap.series.points import several_series
-    from pac_wrap.tables.table import rows_in_time
-
-    score, label = reading.columns[:2]
-    with reading.opened("reading", more=steps.columns, in_order=True) as table:
-        rows = rows_in_time(table, score, label, reading.anomaly_label, *steps.columns)
-    points = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
-    if steps.hold_out is None:
-        return points, None
-    random = np.random.default_rng(steps.seed or 0)
-    return points, points.divided(random, calibration=1.0 - steps.hold_out, by_series=True)
-
-
-def classes_of(points: "Points", split: "SeriesSplit | None") -> "list[NDArray[Any]]":
-    """Return the scores of either class that calibrate."""
-    among = None if split is None else split.calibration
-    return [points.scores[points.of_class(one, among)] for one in (False, True)]

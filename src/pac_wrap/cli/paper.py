@@ -14,8 +14,6 @@ from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pac_wrap_paper.data.registry import Entry
 
 ALL: Final = "all"
@@ -99,12 +97,21 @@ def show_list() -> None:
 
     Example: [bold]pac-wrap data list[/bold]
     """
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.table import Table
 
     from pac_wrap_paper.data.registry import ENTRIES
 
     console = Console()
-    console.print(_table())
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for heading in ("name", "rows x columns", "anomalies", "licence", "size", "where"):
+        numbers = heading in ("rows x columns", "anomalies", "size")
+        table.add_column(heading, justify="right" if numbers else "left", no_wrap=heading != "licence")
+    for name, entry in ENTRIES.items():
+        shape, size = f"{entry.rows:,} x {entry.columns:,}", f"{entry.size / 1e6:.1f} MB"
+        table.add_row(name, shape, f"{entry.anomalies:,}", entry.licence, size, _place(entry))
+    console.print(table)
     for name, entry in ENTRIES.items():
         if entry.series:
             console.print(f"{name}: {entry.series}", highlight=False)
@@ -148,38 +155,13 @@ def where(
         return
     check_name(name)
     for file in ENTRIES[name].files:
-        remedy = (
-            "put a copy into the folder PAC_WRAP_DATA"
-            if file.original
-            else f"pac-wrap data get {name} fetches it"
-        )
+        fetched = f"pac-wrap data get {name} fetches it"
+        remedy = "put a copy into the folder PAC_WRAP_DATA" if file.original else fetched
         _say(locate(file) or f"{file.name} is not here; {remedy}")
 
 
 def _say(line: object) -> None:
     typer.echo(visible(line, _LONGEST_LINE))
-
-
-def _table() -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from pac_wrap_paper.data.registry import ENTRIES
-
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for heading in ("name", "rows x columns", "anomalies", "licence", "size", "where"):
-        numbers = heading in ("rows x columns", "anomalies", "size")
-        table.add_column(heading, justify="right" if numbers else "left", no_wrap=heading != "licence")
-    for name, entry in ENTRIES.items():
-        table.add_row(
-            name,
-            f"{entry.rows:,} x {entry.columns:,}",
-            f"{entry.anomalies:,}",
-            entry.licence,
-            f"{entry.size / 1e6:.1f} MB",
-            _place(entry),
-        )
-    return table
 
 
 def _place(entry: "Entry") -> str:

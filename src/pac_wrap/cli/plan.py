@@ -1,17 +1,13 @@
 """pac-wrap plan and demo: before there are labels, or enough of them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
 from pac_wrap.cli import options
 from pac_wrap.cli.options import Reading, keep_apart
 from pac_wrap.errors import InputError
-
-if TYPE_CHECKING:
-    from pac_wrap.method.planning.plan import Pilot
-    from pac_wrap.method.promise import Guarantee
 
 
 def plan(
@@ -61,6 +57,7 @@ def plan(
     [bold]pac-wrap plan --sequential --max-fpr 0.05 --true-rate 0.02[/bold]
     """
     from pac_wrap.base.arguments import check_rate
+    from pac_wrap.method.planning.plan import pilot_of
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.method.strategies.interface import Looks
     from pac_wrap.report.render import write
@@ -90,7 +87,10 @@ def plan(
     if pilot:
         if score is None or label is None:
             raise InputError("--pilot needs the columns of its scores and labels; give --score and --label")
-        found = _sampled(Reading(pilot, score, label, anomaly_label, leave_out, delimiter), asked)
+        reading = Reading(pilot, score, label, anomaly_label, leave_out, delimiter)
+        with reading.opened("reading", in_order=True) as table:
+            scores, marks = table.labelled(score, label, anomaly_label)
+        found = pilot_of(scores[~marks], scores[marks], asked)
     account = account_of_plan(
         asked,
         delta,
@@ -104,15 +104,6 @@ def plan(
     if report is not None:
         write(account, report)
     options.tell(account, form)
-
-
-def _sampled(reading: Reading, asked: "Guarantee") -> "Pilot":
-    """Return what a pilot sample says."""
-    from pac_wrap.method.planning.plan import pilot_of
-
-    with reading.opened("reading", in_order=True) as table:
-        scores, anomalous = table.labelled(reading.score, reading.columns[1], reading.anomaly_label)
-    return pilot_of(scores[~anomalous], scores[anomalous], asked)
 
 
 def demo(

@@ -15,7 +15,7 @@ from io import StringIO
 from json.encoder import encode_basestring
 from math import isfinite, isinf, isnan
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,11 +67,11 @@ from pac_wrap.tables.files.text_format import (
     without_collector,
 )
 
-R = TypeVar("R", CsvRows, JsonRows)
+Decides = Certificate | GroupCertificate
 Codes = NDArray[np.uint8]
+Opened = Iterable[tuple[str, AbstractContextManager[Any]]]
 Said = Callable[[Counted], None]
 Seen = Callable[[Scores], None]
-Bytes = bytes | memoryview
 # many numbers as JSON writes them, each followed by a comma; possessive, so that it never backtracks
 _JSON_NUMBERS: Final = re.compile(r"(?:-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+,)*+")
 # a text, which stays as it is, or a number that many write and JSON does not have
@@ -120,21 +120,7 @@ class Asked(NamedTuple):
         return ADDED if self.source is None else (self.source, *ADDED)
 
 
-class Endings:
-    """How a row from a table of a name ends, for each code of an answer: as cells, as CSV and as JSON."""
-
-    def __init__(self, name: str, asked: Asked) -> None:
-        source = asked.source
-        self.cells = [answer if source is None else (name, *answer) for answer in ANSWERS]
-        self.csv = [f",{csv_text([cells])}" for cells in self.cells]
-        self.csv_bytes = list(map(_encoded, self.csv))
-        named = "" if source is None else f",{json_text(source)}:{json_text(name)}"
-        self.json = [f'{named},"verdict":{one},"prediction_set":"{labels}"}}\n' for one, labels in ANSWERS]
-        self.json_bytes = list(map(_encoded, self.json))
-
-
-def csv_text(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as CSV."""
+def _csv_text(rows: Iterable[Sequence[str]]) -> str:
     listed, out = list(rows), StringIO(newline="")
     usual = csv.writer(out, lineterminator="\n")
     usual.writerows(listed)
@@ -151,47 +137,88 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def not_utf8(row: list[str], same: str) -> str | None:
+def _not_utf8(row: Iterable[str], same: str) -> str | None:
     """Return what is wrong with a row that is not UTF-8 and is to change its format; `same` would keep it."""
     text = "".join(row)
     whole = text.isascii() or is_unicode(text)
     return None if whole else f"is not UTF-8; --format {same} keeps it as it is"
 
 
-def json_text(text: str) -> str:
-    """Return a text as JSON."""
+def _json_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-class _AnsweredLines(ABC, Generic[R]):
-    """Batches of the rows of some tables, each named and opened in its turn, and how they are written."""
+class _AnsweredLines(ABC):
+    """The rows of some tables, each named and opened in its turn, with their answers as CSV or JSON lines."""
 
-    table: R
-
-    def __init__(
-        self, tables: Iterable[tuple[str, AbstractContextManager[R]]], columns: Sequence[str], asked: Asked
-    ) -> None:
+    def __init__(self, tables: Opened, columns: Sequence[str], asked: Asked) -> None:
         refuse_added(columns, asked.added)
-        self._tables: Iterable[tuple[str, AbstractContextManager[R]]] = tables
-        self._asked, self.read = asked, 0
+        self._tables, self._asked, self.read = tables, asked, 0
         self._names = dict.fromkeys(columns)
-        self.endings = Endings("", asked)
 
-    def head(self) -> str:
-        """Return the names of the columns as CSV, if it is written."""
-        return csv_text([[*self._names, *self._asked.added]]) if self._asked.as_csv else ""
+    def texts(self, certificate: Decides, names: list[str], seen: Seen) -> Iterator[tuple[Counted, Any]]:
+        """Yield rows with their answers, and the counts so far; `names` are those of the tables."""
+        head = None
+        for counted, batch, codes in self.answered(certificate, names, seen):
+            if batch.lines is not None:
+                text: Any = with_endings(batch.lines, codes, list(map(_encoded, self._ends)))
+            else:
+                text = _encoded(self._text(batch, codes.tolist()))
+            if head is None:
+                head = _csv_text([[*self._names, *self._asked.added]]) if self._asked.as_csv else ""
+                text = _encoded(head) + bytes(text)
+            yield counted, text
 
-    def __iter__(self) -> Iterator[ScoredRows]:
+    def answered(
+        self, certificate: Decides, names: list[str], seen: Seen
+    ) -> Iterator[tuple[Counted, ScoredRows, Codes]]:
+        """Yield the counts so far, some rows, and the place of each row's answer among `ANSWERS`."""
+        counted = Counted()
+        rule: Any = certificate.rules if isinstance(certificate, GroupCertificate) else certificate.rule
+        exclusions: Any = certificate.exclusions
+        with without_collector():
+            for batch in self._rows():
+                scores, unseen = batch.scores, 0
+                if isinstance(certificate, GroupCertificate):
+                    places = certificate.lookup.places(batch.groups or [])
+                    verdicts, missing = decided(rule, scores, places), np.flatnonzero(np.isnan(scores))
+                    possible, unseen = sets_of(exclusions, scores, places), int((places == NEVER).sum())
+                else:
+                    verdicts, missing = rule.decided(scores)
+                    possible = exclusions.possible(scores, missing)
+                sets = possible.view(np.int8)
+                codes = (3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1).view(np.uint8)
+                counted += Counted.of(verdicts, missing.size, unseen)
+                seen(scores)
+                yield counted, batch, codes
+        if not counted.points:
+            raise no_rows(names)
+        if counted.points != self.read:
+            raise miscounted(names, self.read, counted.points)
+
+    def _rows(self) -> Iterator[ScoredRows]:
         """Yield all rows up to the first that cannot be decided, then raise what is wrong with that."""
+        asked = self._asked
         for name, opened in self._tables:
+            # how a row of this table ends, for each code of an answer: as cells, and as a text
+            self.cells = [answer if asked.source is None else (name, *answer) for answer in ANSWERS]
+            if asked.as_csv:
+                self._ends = [f",{_csv_text([cells])}" for cells in self.cells]
+            else:
+                file = "" if asked.source is None else f",{_json_text(asked.source)}:{_json_text(name)}"
+                self._ends = [f'{file},"verdict":{one},"prediction_set":"{of}"}}\n' for one, of in ANSWERS]
             with opened as table:
-                self.endings, self.table = Endings(name, self._asked), table
+                self.table = table
                 yield from self._batches(table)
             self.read += table.read
 
     @abstractmethod
-    def _batches(self, table: R) -> Iterator[ScoredRows]:
+    def _batches(self, table: Any) -> Iterator[ScoredRows]:
         """Yield the batches of a table, then raise what is wrong with the row after them."""
+
+    @abstractmethod
+    def _text(self, batch: ScoredRows, codes: list[int]) -> str:
+        """Return rows with the answers of these codes as CSV, or as JSON lines."""
 
     def _sound(self, found: Lines | None) -> Lines | None:
         """Return rows that were read at once, None if one of them has no score and must have one."""
@@ -199,24 +226,19 @@ class _AnsweredLines(ABC, Generic[R]):
         return None if missing else found
 
 
-class CsvLines(_AnsweredLines[CsvRows]):
+class CsvLines(_AnsweredLines):
     """The rows of CSV tables, whose columns are matched by name."""
 
-    def __init__(
-        self,
-        tables: Iterable[tuple[str, AbstractContextManager[CsvRows]]],
-        columns: Sequence[str],
-        asked: Asked,
-    ) -> None:
+    def __init__(self, tables: Opened, columns: Sequence[str], asked: Asked) -> None:
         for column in asked.wanted:
             require_column(column, list(columns))
         super().__init__(tables, columns, asked)
-        keys = [json_text(name).replace("%", "%%") for name in columns]
+        keys = [_json_text(name).replace("%", "%%") for name in columns]
         self._object = "{" + ",".join(f"{key}:%s" for key in keys) + "%s"
 
     def _batches(self, table: CsvRows) -> Iterator[ScoredRows]:
         names, asked = table.header.names, self._asked
-        if not asked.as_csv and (what := not_utf8(list(names), "csv")):
+        if not asked.as_csv and (what := _not_utf8(names, "csv")):
             raise InputError(f"{table.where}the header {what}")
         self._place = names.index(asked.score)
         group = None if asked.group is None else names.index(asked.group)
@@ -233,7 +255,7 @@ class CsvLines(_AnsweredLines[CsvRows]):
                 continue
             rows, error, before = found.rows, None, table.read - len(found.rows)
             if not asked.as_csv and not found.unicode:
-                rows, error = up_to_first(rows, lambda row: not_utf8(row, "csv"), None, before, table.where)
+                rows, error = up_to_first(rows, lambda row: _not_utf8(row, "csv"), None, before, table.where)
             values = [row[self._place] for row in rows]
             scores, bad = read_scores(asked.score, values, before, table.where, asked.on_missing)
             if scores.size:
@@ -256,35 +278,28 @@ class CsvLines(_AnsweredLines[CsvRows]):
             found.scores[row] = score
         return self._sound(found)
 
-    def text(self, batch: ScoredRows, codes: Codes) -> Bytes:
-        """Return rows with the answers of these codes as CSV, or as JSON lines."""
-        if batch.lines is not None:
-            return with_endings(batch.lines, codes, self.endings.csv_bytes)
-        listed = codes.tolist()
+    def _text(self, batch: ScoredRows, codes: list[int]) -> str:
         if not self._asked.as_csv:
             cells = list(zip(*batch.rows, strict=True))
             columns = [self._json(place, cells) for place in self._places]
-            endings = [self.endings.json[code] for code in listed]
-            return _encoded("".join([self._object % row for row in zip(*columns, endings, strict=True)]))
+            endings = [self._ends[code] for code in codes]
+            return "".join([self._object % row for row in zip(*columns, endings, strict=True)])
         if batch.texts and self._kept:
-            pairs = zip(batch.texts, listed, strict=True)
-            return _encoded("".join([text + self.endings.csv[code] for text, code in pairs]))
+            return "".join([text + self._ends[code] for text, code in zip(batch.texts, codes, strict=True)])
         rows: Iterable[list[str]] = batch.rows
         if not self._as_read:
             rows = ([row[place] if place is not None else "" for place in self._places] for row in rows)
-        answered = ([*row, *self.endings.cells[code]] for row, code in zip(rows, listed, strict=True))
-        return _encoded(csv_text(answered))
+        return _csv_text([*row, *self.cells[code]] for row, code in zip(rows, codes, strict=True))
 
     def _json(self, place: int | None, cells: list[tuple[str, ...]]) -> Iterable[str]:
         """Return one column as JSON texts; the score is a number, every other cell a text."""
         if place is None:
             return ["null"] * len(cells[self._place])
-        return _json_numbers(cells[place]) if place == self._place else map(encode_basestring, cells[place])
-
-
-def _json_numbers(cells: Sequence[str]) -> Sequence[str]:
-    """Return cells that hold numbers as JSON: their own text if JSON allows it, infinities as texts."""
-    return cells if _JSON_NUMBERS.fullmatch(",".join(cells) + ",") else [_json_number(cell) for cell in cells]
+        if place != self._place:
+            return map(encode_basestring, cells[place])
+        # numbers keep their own text if JSON allows it
+        whole = _JSON_NUMBERS.fullmatch(",".join(cells[place]) + ",")
+        return cells[place] if whole else map(_json_number, cells[place])
 
 
 def _json_number(cell: str) -> str:
@@ -298,47 +313,77 @@ def _json_number(cell: str) -> str:
     return repr(number) if isfinite(number) else '"Infinity"' if number > 0.0 else '"-Infinity"'
 
 
-class JsonLines(_AnsweredLines[JsonRows]):
+class JsonLines(_AnsweredLines):
     """The rows of JSON tables; without columns, the first row has those of CSV."""
 
-    def __init__(
-        self,
-        tables: Iterable[tuple[str, AbstractContextManager[JsonRows]]],
-        columns: Sequence[str],
-        asked: Asked,
-    ) -> None:
+    def __init__(self, tables: Opened, columns: Sequence[str], asked: Asked) -> None:
         super().__init__(tables, columns, asked)
         # no row may have one of them
         self._added = {one.lower() for one in asked.added}
-        self.taken_apart = asked.as_csv or asked.group is not None
+        self._taken_apart = asked.as_csv or asked.group is not None
 
-    def text(self, batch: ScoredRows, codes: Codes) -> Bytes:
-        """Return rows with the answers of these codes as JSON lines, or as CSV."""
-        if batch.lines is not None:
-            return with_endings(batch.lines, codes, self.endings.json_bytes)
-        listed = codes.tolist()
+    def _text(self, batch: ScoredRows, codes: list[int]) -> str:
         if self._asked.as_csv:
-            answers, pairs = self.endings.cells, zip(batch.rows, listed, strict=True)
-            return _encoded(
-                csv_text(
-                    [*(cell(row.get(name)) or "" for name in self._names), *answers[code]]
-                    for row, code in pairs
-                )
+            return _csv_text(
+                [*(_cell(row.get(name)) or "" for name in self._names), *self.cells[code]]
+                for row, code in zip(batch.rows, codes, strict=True)
             )
-        endings = self.endings.json
-        # an object without a column has no comma before the first
-        return _encoded(
-            "".join(
-                [
-                    text[:-1] + endings[code] if row else "{" + endings[code][1:]
-                    for text, row, code in zip(batch.texts, batch.rows, listed, strict=True)
-                ]
-            )
+        return "".join(
+            [
+                # an object without a column has no comma before the first
+                text[:-1] + self._ends[code] if row else "{" + self._ends[code][1:]
+                for text, row, code in zip(batch.texts, batch.rows, codes, strict=True)
+            ]
         )
+
+    def to_parquet(self, target: Path, certificate: Decides, names: list[str], seen: Seen) -> Counted:
+        """Write rows with their answers to a Parquet file, as texts unless a column is one of numbers."""
+        from pac_wrap.tables.decide import copied
+        from pac_wrap.tables.files.connection import Growing, connected
+        from pac_wrap.tables.files.csv_files import quoted_names
+        from pac_wrap.tables.sql import number_sql, quote_name
+
+        kinds: dict[str, ColumnKind] = {}
+        counted, self._taken_apart = Counted(), True
+        added = {name: f"a{place}" for place, name in enumerate(self._asked.added)}
+        with connected([], output=target) as connection:
+            table = Growing(connection, "decided", dict.fromkeys(added.values(), "VARCHAR"))
+            for so_far, batch, codes in self.answered(certificate, names, seen):
+                counted = so_far
+                answers = zip(*(self.cells[code] for code in codes.tolist()), strict=True)
+                columns: dict[str, Sequence[Any]] = dict(zip(added.values(), answers, strict=True))
+                for name in batch.names:
+                    if name not in kinds:
+                        table.widen(f"c{len(kinds)}")
+                        kinds[name] = ColumnKind()
+                for place, (name, kind) in enumerate(kinds.items()):
+                    values = [row.get(name) for row in batch.rows]
+                    kind.see(values)
+                    columns[f"c{place}"] = list(map(_cell, values))
+                self.table.refuse_odd(columns.values())
+                table.add(columns, len(batch.rows))
+            table.flush()
+            refuse_twins(list(kinds), ", ".join(names))
+            quoted, shown = quoted_names(list(kinds)), list[str]()
+            for place, (name, kind) in enumerate(kinds.items()):
+                typed = f"CAST(c{place} AS {kind.name})"
+                if name == self._asked.score:  # which is what number it is
+                    typed = number_sql(f"c{place}")
+                shown.append(f"{typed} AS {quoted[name]}")
+            for name, column in added.items():
+                kind_of_answer = "INTEGER" if name == "verdict" else "VARCHAR"
+                shown.append(f"CAST({column} AS {kind_of_answer}) AS {quote_name(name)}")
+            query = f"SELECT {', '.join(shown)} FROM decided"
+
+            def run(statement: str) -> list[tuple[Any, ...]]:
+                return connection.execute(statement).fetchall()
+
+            copied(run, query, target, "FORMAT parquet", names, counted.points)
+        return counted
 
     def _batches(self, table: JsonRows) -> Iterator[ScoredRows]:
         score, group, as_csv = self._asked.score, self._asked.group, self._asked.as_csv
-        if not self.taken_apart:
+        if not self._taken_apart:
             table.at_once = partial(self._at_once, table)
         for found in table:
             if isinstance(found, Lines):
@@ -349,18 +394,21 @@ class JsonLines(_AnsweredLines[JsonRows]):
                 for column in self._asked.wanted:
                     require_column(column, list(rows[0]))
                 refuse_added(rows[0], self._added)
-                if as_csv and (what := not_utf8(list(rows[0]), "jsonl")):
+                if as_csv and (what := _not_utf8(rows[0], "jsonl")):
                     raise InputError(f"{table.where}row 1 {what}")
                 self._names = dict.fromkeys(rows[0])
-            if any(name.lower() in self._added for name in table.names):
-                rows, error = up_to_first(rows, self._has_added, error, before, table.where)
-            if as_csv and not table.names.keys() <= self._names.keys():
-                rows, error = up_to_first(rows, self._new_name, error, before, table.where)
             whole = "".join(found.texts)
+            problems: list[Callable[[dict[str, Any]], str | None]] = []
+            if any(name.lower() in self._added for name in table.names):
+                problems.append(self._has_added)
+            if as_csv and not table.names.keys() <= self._names.keys():
+                problems.append(self._has_new_name)
             if as_csv and (not found.unicode or "\\" in whole):
-                rows, error = up_to_first(rows, self._not_utf8, error, before, table.where)
+                problems.append(_has_odd_text)
             if group is not None:
-                rows, error = up_to_first(rows, lambda row: nested_in(row, group), error, before, table.where)
+                problems.append(lambda row: nested_in(row, group))
+            for problem in problems:
+                rows, error = up_to_first(rows, problem, error, before, table.where)
             values = [row.get(score) for row in rows]
             scores, bad = read_scores(score, values, before, table.where, self._asked.on_missing)
             texts = found.texts[: scores.size]
@@ -370,12 +418,12 @@ class JsonLines(_AnsweredLines[JsonRows]):
                 rows = rows[: scores.size]
                 groups = None if group is None else table.column(group, found._replace(rows=rows))
                 yield ScoredRows(scores, rows, texts, groups, table.names)
-            if problem := bad or error:
-                raise problem
+            if refused := bad or error:
+                raise refused
 
     def _at_once(self, table: JsonRows, text: str) -> Lines | None:
         """Return lines that all have the names found so far, in their order; None if one may not."""
-        names = list(map(json_text, table.names))
+        names = list(map(_json_text, table.names))
         # of the first rows it is not known yet whether a name is one that is added
         if not table.read or self._asked.score not in table.names or "\\" in "".join(names):
             return None
@@ -386,21 +434,22 @@ class JsonLines(_AnsweredLines[JsonRows]):
         taken = [name for name in found if name.lower() in self._added]
         return f"has a column {taken[0]!r} already; rename it or drop it first" if taken else None
 
-    def _new_name(self, found: dict[str, Any]) -> str | None:
+    def _has_new_name(self, found: dict[str, Any]) -> str | None:
         for name in found:
             if name not in self._names:
                 return f"has a column {name!r}, but the first row does not; --format jsonl keeps it as it is"
         return None
-
-    def _not_utf8(self, found: dict[str, Any]) -> str | None:
-        return not_utf8([one for pair in found.items() for one in pair if isinstance(one, str)], "jsonl")
 
 
 def _quoted(found: re.Match[str]) -> str:
     return f'"{found[1]}"' if found[1] else found[0]
 
 
-def json_columns(files: Sequence[Any], wanted: Sequence[str], *, whole: bool) -> list[str]:
+def _has_odd_text(found: dict[str, Any]) -> str | None:
+    return _not_utf8((one for pair in found.items() for one in pair if isinstance(one, str)), "jsonl")
+
+
+def _json_columns(files: Sequence[Path], wanted: Sequence[str], *, whole: bool) -> list[str]:
     """Return the columns of JSON files, all of them if `whole`; one that is wanted must be in every file."""
     names: list[list[str]] = []
     for file in files:
@@ -416,15 +465,10 @@ def json_columns(files: Sequence[Any], wanted: Sequence[str], *, whole: bool) ->
     return columns
 
 
-def refuse_json_scores(files: Sequence[Path], score: str, on_missing: OnMissing) -> None:
-    """Refuse the first row that is none, the first score that is no number, or all that are missing."""
-
-    def values(file: Path) -> Iterator[list[Any]]:
-        with opened_json(file) as table:
-            for batch in table:
-                yield [row.get(score) for row in batch.rows]
-
-    refuse_scores_of({file: values(file) for file in files}, score, on_missing)
+def _json_values(file: Path, column: str) -> Iterator[list[Any]]:
+    with opened_json(file) as table:
+        for batch in table:
+            yield [row.get(column) for row in batch.rows]
 
 
 class ColumnKind:
@@ -471,7 +515,7 @@ def _is_exact(token: str) -> bool:
         return False
 
 
-def cell(value: Any) -> str | None:
+def _cell(value: Any) -> str | None:
     """Return a value as the text of a cell, None if there is none."""
     return value if value is None or isinstance(value, str) else _WORDS[value]
 
@@ -487,7 +531,7 @@ def is_streamed(start: bytes) -> bool:
 
 
 def decide_lines(
-    certificate: Certificate | GroupCertificate,
+    certificate: Decides,
     reader: ByteReader,
     start: bytes,
     target: BinaryIO,
@@ -511,7 +555,7 @@ def decide_lines(
         lines = CsvLines([("-", nullcontext(rows))], rows.header.names, asked)
     written = Counted()
     try:
-        for counted, text in _Deciding(certificate, lines, ["-"], seen).texts():
+        for counted, text in lines.texts(certificate, ["-"], seen):
             # before whoever reads the rows may end it: what they have seen is counted
             said(counted)
             target.write(text)
@@ -525,147 +569,45 @@ def decide_lines(
 
 
 def decide_files(
-    certificate: Certificate | GroupCertificate,
-    files: Sequence[Path],
-    names: Sequence[str],
-    target: BinaryIO,
-    asked: Asked,
-    delimiter: str | None,
-    said: Said = lambda counted: None,
-    seen: Seen = lambda scores: None,
-) -> Counted:
-    """Write every row of CSV files, called `names` in a column of sources, as `decide_lines` does."""
-    found = [CsvFile(*pair) for pair in zip(files, headers(files, asked.wanted, delimiter), strict=True)]
-    columns = all_columns(files, [file.header.names for file in found])
-    opened = (opened_rows(file.path, asked.wanted, file.header.delimiter) for file in found)
-    lines = CsvLines(zip(names, opened, strict=True), columns, asked)
-    try:
-        return _Deciding(certificate, lines, list(map(str, files)), seen).written(target, said)
-    except InputError:
-        refuse_scores(found, asked.score, asked.on_missing)  # which counts what is missing
-        raise
-
-
-def decide_json_files(
-    certificate: Certificate | GroupCertificate,
+    certificate: Decides,
     files: Sequence[Path],
     names: Sequence[str],
     target: BinaryIO | Path,
     asked: Asked,
+    delimiter: str | None = None,
+    said: Said = lambda counted: None,
     seen: Seen = lambda scores: None,
+    *,
+    as_json: bool = False,
 ) -> Counted:
-    """Write every row of JSON files, as `decide_files` does; a target that is a path becomes Parquet."""
-    columns = json_columns(files, asked.wanted, whole=asked.as_csv)
-    opened = (opened_json(file) for file in files)
-    lines = JsonLines(zip(names, opened, strict=True), columns, asked)
-    deciding = _Deciding(certificate, lines, list(map(str, files)), seen)
+    """Write every row of CSV or JSON files, called `names` in a column of sources, as `decide_lines` does.
+
+    A target that is a path becomes Parquet, from JSON.
+    """
+    counted, listed = Counted(), list(map(str, files))
+    found: list[CsvFile] = []
+    lines: Any
+    if as_json:
+        only_in_csv(delimiter)
+        columns = _json_columns(files, asked.wanted, whole=asked.as_csv)
+        lines = JsonLines(zip(names, map(opened_json, files), strict=True), columns, asked)
+    else:
+        found = [CsvFile(*pair) for pair in zip(files, headers(files, asked.wanted, delimiter), strict=True)]
+        columns = all_columns(files, [file.header.names for file in found])
+        opened = (opened_rows(file.path, asked.wanted, file.header.delimiter) for file in found)
+        lines = CsvLines(zip(names, opened, strict=True), columns, asked)
     try:
         if isinstance(target, Path):
-            return _to_parquet(deciding, lines, target, asked)
-        return deciding.written(target, lambda counted: None)
+            counted = lines.to_parquet(target, certificate, listed, seen)
+        else:
+            for counted, text in lines.texts(certificate, listed, seen):
+                target.write(text)
+                said(counted)
     except InputError:
-        refuse_json_scores(files, asked.score, asked.on_missing)  # which counts what is missing
+        # which counts what is missing
+        if as_json:
+            values = {file: _json_values(file, asked.score) for file in files}
+            refuse_scores_of(values, asked.score, asked.on_missing)
+        refuse_scores(found, asked.score, asked.on_missing)
         raise
-
-
-def _to_parquet(deciding: "_Deciding", lines: JsonLines, target: Path, asked: Asked) -> Counted:
-    """Write rows of JSON with their answers to a Parquet file, as texts unless a column is one of numbers."""
-    from pac_wrap.tables.decide import copied
-    from pac_wrap.tables.files.connection import Growing, connected
-    from pac_wrap.tables.files.csv_files import quoted_names
-    from pac_wrap.tables.sql import number_sql, quote_name
-
-    def typed(column: str, kind: str) -> str:
-        # a score is what number it is
-        return number_sql(column) if kind == "SCORE" else f"CAST({column} AS {kind})"
-
-    kinds: dict[str, ColumnKind] = {}
-    counted, lines.taken_apart = Counted(), True
-    added = {name: f"a{place}" for place, name in enumerate(asked.added)}
-    with connected([], output=target) as connection:
-        table = Growing(connection, "decided", dict.fromkeys(added.values(), "VARCHAR"))
-        for so_far, batch, codes in deciding.answered():
-            counted = so_far
-            answers = zip(*(lines.endings.cells[code] for code in codes.tolist()), strict=True)
-            columns: dict[str, Sequence[Any]] = dict(zip(added.values(), answers, strict=True))
-            for name in batch.names:
-                if name not in kinds:
-                    table.widen(f"c{len(kinds)}")
-                    kinds[name] = ColumnKind()
-            for place, (name, kind) in enumerate(kinds.items()):
-                values = [row.get(name) for row in batch.rows]
-                kind.see(values)
-                columns[f"c{place}"] = list(map(cell, values))
-            lines.table.refuse_odd(columns.values())
-            table.add(columns, len(batch.rows))
-        table.flush()
-        refuse_twins(list(kinds), ", ".join(deciding.names))
-        quoted = quoted_names(list(kinds))
-        shown = [
-            f"{typed(f'c{place}', 'SCORE' if name == asked.score else kind.name)} AS {quoted[name]}"
-            for place, (name, kind) in enumerate(kinds.items())
-        ]
-        shown += [
-            f"{typed(place, 'INTEGER' if name == 'verdict' else 'VARCHAR')} AS {quote_name(name)}"
-            for name, place in added.items()
-        ]
-        query = f"SELECT {', '.join(shown)} FROM decided"
-        copied(
-            lambda text: connection.execute(text).fetchall(),
-            query,
-            target,
-            "FORMAT parquet",
-            deciding.names,
-            counted.points,
-        )
     return counted
-
-
-class _Deciding(NamedTuple):
-    """What decides, the rows it decides, what their tables are called, and who is told of their scores."""
-
-    certificate: Certificate | GroupCertificate
-    lines: CsvLines | JsonLines
-    names: list[str]
-    seen: Seen
-
-    def written(self, target: BinaryIO, said: Said) -> Counted:
-        """Write all rows with their answers, and return the counts."""
-        counted = Counted()
-        for counted, text in self.texts():
-            target.write(text)
-            said(counted)
-        return counted
-
-    def texts(self) -> Iterator[tuple[Counted, Bytes]]:
-        """Yield rows with their answers, and the counts so far."""
-        started = False
-        for counted, batch, codes in self.answered():
-            text = self.lines.text(batch, codes)
-            yield counted, text if started else _encoded(self.lines.head()) + bytes(text)
-            started = True
-
-    def answered(self) -> Iterator[tuple[Counted, ScoredRows, Codes]]:
-        """Yield the counts so far, some rows, and the place of each row's answer among `ANSWERS`."""
-        certificate, counted = self.certificate, Counted()
-        rule: Any = certificate.rules if isinstance(certificate, GroupCertificate) else certificate.rule
-        exclusions: Any = certificate.exclusions
-        with without_collector():
-            for batch in self.lines:
-                scores, unseen = batch.scores, 0
-                if isinstance(certificate, GroupCertificate):
-                    places = certificate.lookup.places(batch.groups or [])
-                    verdicts, missing = decided(rule, scores, places), np.flatnonzero(np.isnan(scores))
-                    possible, unseen = sets_of(exclusions, scores, places), int((places == NEVER).sum())
-                else:
-                    verdicts, missing = rule.decided(scores)
-                    possible = exclusions.possible(scores, missing)
-                sets = possible.view(np.int8)
-                codes = (3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1).view(np.uint8)
-                counted += Counted.of(verdicts, missing.size, unseen)
-                self.seen(scores)
-                yield counted, batch, codes
-        if not counted.points:
-            raise no_rows(self.names)
-        if counted.points != self.lines.read:
-            raise miscounted(self.names, self.lines.read, counted.points)
