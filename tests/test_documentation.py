@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -60,17 +61,15 @@ def documented(section: str) -> set[str]:
     return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
 
 
-def explained(found: Any, relatives: Any) -> set[str]:
+def explained(found: Any, relatives: Any = pac_wrap) -> set[str]:
     """Return the parameters that a docstring explains, or has explained by a relative that it names."""
     text = inspect.getdoc(found) or ""
     own = documented(sections(text).get("Parameters", ""))
     assert own <= parameters(found)
-    named = re.search(r"parameters\s+are\s+those\s+of\s+`(\w+)`", text)
-    return (
-        own
-        if named is None
-        else own | (explained(getattr(relatives, named[1]), relatives) & parameters(found))
-    )
+    for named in re.findall(r"parameters\s+are\s+those\s+of\s+`([\w.]+)`", text):
+        home = relatives if hasattr(relatives, named) else pac_wrap
+        own |= explained(attrgetter(named)(home), relatives) & parameters(found)
+    return own
 
 
 def parameters(found: Any) -> set[str]:
@@ -98,7 +97,7 @@ def test_a_public_name_is_documented_in_sections(name: str) -> None:
     text = inspect.getdoc(found) or ""
     assert re.match(r"[A-Z][^\n]+\.(\n|$)", text), "the first line is a sentence"
     written = sections(text)
-    assert explained(found, pac_wrap) == parameters(found)
+    assert explained(found) == parameters(found)
     assert ">>> " in written.get("Examples", "")
     if inspect.isfunction(found) and "parameters are those of" not in text:
         assert written.get("Returns")

@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from pac_wrap.method.robust.shift_and_noise import DensityRatio as DensityRatio
     from pac_wrap.method.robust.shift_and_noise import LabelNoise as LabelNoise
     from pac_wrap.method.robust.shift_and_noise import TotalVariation as TotalVariation
+    from pac_wrap.method.rule import Regime as Regime
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
     from pac_wrap.method.strategies.interface import Abstain as Abstain
     from pac_wrap.method.strategies.interface import Hold as Hold
     from pac_wrap.method.strategies.raising import Algorithm1 as Algorithm1
     from pac_wrap.method.strategies.raising import Raise as Raise
-    from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.streams.verdict_stream import VerdictStream as VerdictStream
 
 

@@ -13,7 +13,7 @@ from pac_wrap import Guarantee, calibrate, calibrate_chunks, calibrate_labelled
 from pac_wrap.base.arguments import score_type
 from pac_wrap.base.floats import ScoreType, is_narrower, represents, rounded, rounding_edge, straddled
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds
 from pac_wrap.ranks.kernels import digest
 from support.strategies import calibrate_quietly, refusal
 

@@ -17,7 +17,7 @@ from pac_wrap.detectors.scores import UnfittedError
 from pac_wrap.engines import dask as engine
 from pac_wrap.engines.dask import partitions_of
 from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds
 from support.daskcluster import cluster, current, needs_dask
 from support.datafolder import needs
 from support.pages import python_blocks

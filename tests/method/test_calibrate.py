@@ -22,10 +22,9 @@ from pac_wrap.method.calibrate import (
 )
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee, as_guarantee
-from pac_wrap.method.rule import Verdict
+from pac_wrap.method.rule import Regime, Thresholds, Verdict
 from pac_wrap.method.strategies.interface import Abstain, Hold
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
-from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.ranks.memory import is_upside_down
 from support.kept import kept as kept_by
 from support.strategies import (
@@ -128,7 +127,7 @@ def test_too_few_labels_declare_nothing_and_say_how_many_are_missing(size: int) 
 def test_too_few_labels_on_both_sides_abstain_even_at_infinity() -> None:
     certificate = calibrate([0.0, -inf], [1.0, inf])
     assert certificate.verdicts(ENDS).tolist() == [Verdict.ABSTAIN] * 5
-    assert certificate.ambiguity(ENDS) == 1.0
+    assert certificate.rule.ambiguity(ENDS) == 1.0
     assert len(certificate.diagnosis) == 2
 
 

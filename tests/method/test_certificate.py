@@ -31,8 +31,8 @@ from pac_wrap import (
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, OF_SUBJECTS, Assumption, assumed
+from pac_wrap.method.rule import Thresholds
 from pac_wrap.method.strategies.interface import Looks
-from pac_wrap.method.thresholds import Thresholds
 from support.resealed import sealed, tampered
 from support.strategies import calibrate_quietly
 
@@ -297,8 +297,8 @@ def test_sets_and_ambiguity_follow_the_rule() -> None:
         sets, verdicts = certificate.prediction_sets(scores), certificate.verdicts(scores)
         np.testing.assert_array_equal(sets[:, 1] & ~sets[:, 0], verdicts == 1)
         np.testing.assert_array_equal(sets[:, 0] & ~sets[:, 1], verdicts == 0)
-        assert certificate.ambiguity(scores) == np.mean(verdicts == -1)
-    assert certificate.ambiguity(scores) == 0.0
+        assert certificate.rule.ambiguity(scores) == np.mean(verdicts == -1)
+    assert certificate.rule.ambiguity(scores) == 0.0
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import CertificateError, Guarantee, Rule, calibrate, calibrate_chunks, calibrate_labelled
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds
 
 
 def test_zeros_stay_normal_where_the_processor_flushes_subnormal_numbers(

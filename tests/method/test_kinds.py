@@ -25,7 +25,7 @@ from pac_wrap import (
 )
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.promise import Population
-from pac_wrap.method.thresholds import alarm_from, clear_below
+from pac_wrap.method.rule import alarm_from, clear_below
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(17)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pac_wrap import InputError
 from pac_wrap.base.floats import ceiling_up
-from pac_wrap.method.promise import Error, Guarantee, Population, Promise
+from pac_wrap.method.promise import Certified, Error, Guarantee, Population, Promise
 from pac_wrap.tails.bounds import Budget, upper_bound
-from support.strategies import exact_budget, exact_tail, rate, refusal
+from support.strategies import calibrate_quietly, exact_budget, exact_tail, rate, refusal
 
 open_rate = st.floats(0.0, 1.0, exclude_min=True, exclude_max=True)
 
@@ -145,21 +145,25 @@ def test_a_population_may_be_one_kind(population: Population, text: str) -> None
     assert str(population) == text
 
 
-@pytest.mark.parametrize("value", [0, 1, -0.1, float("nan"), "0.05", None])
-@pytest.mark.parametrize(
-    ("of", "error", "rate"),
-    [(Population("normal"), Error.FALSE_ALARM, "fpr"), (Population("anomalous"), Error.MISS, "fnr")],
-)
-def test_numbers_of_a_promise_are_checked_under_the_name_of_its_rate(
-    of: Population, error: Error, rate: str, value: Any
+@pytest.mark.parametrize("value", [0.0, 1.0, -0.1, float("nan")])
+@pytest.mark.parametrize("side", ["fpr", "fnr"])
+def test_numbers_of_a_clause_in_a_file_are_checked_under_the_name_of_its_rate(
+    side: str, value: float
 ) -> None:
-    assert f"max_{rate} must lie strictly" in refusal(lambda: Promise(of, error, value, 0.05))
-    assert f"delta_{rate} must lie strictly" in refusal(lambda: Promise(of, error, 0.05, value))
-    assert f"max_{rate} must be at least 1e-15" in refusal(lambda: Promise(of, error, 1e-16, 0.05))
+    clause = getattr(calibrate_quietly(np.zeros(5), np.ones(5)), side)
+    written = clause.to_form(0.05)
+    assert written.clause() == clause
+    for wrong in (replace(written, ceiling=value), replace(written, certified=Certified(value))):
+        assert f"max_{side} must lie strictly" in refusal(wrong.clause)
+    for wrong in (replace(written, delta=value), replace(written, certified=Certified(0.1, value))):
+        assert f"delta_{side} must lie strictly" in refusal(wrong.clause)
+    assert f"max_{side} must be at least 1e-15" in refusal(replace(written, ceiling=1e-16).clause)
+    assert f"max_{side} must be at least 1e-15" in refusal(lambda: Guarantee(**{f"max_{side}": 1e-16}))
 
 
 def test_numbers_of_a_promise_become_plain_floats() -> None:
-    promise = Promise(Population("normal"), Error.FALSE_ALARM, np.float64(0.25), np.float64(0.5))
+    promise = Guarantee(np.float64(0.25), delta_fpr=np.float64(0.5)).fpr
+    assert promise is not None
     assert (type(promise.ceiling), type(promise.delta)) == (float, float)
 
 

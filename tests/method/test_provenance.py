@@ -72,7 +72,8 @@ def test_it_is_shown() -> None:
         " scores from -inf to 349"
     )
     assert "made" not in str(PLAIN)
-    bare = PLAIN.with_provenance()
+    assert PLAIN.with_provenance() is PLAIN
+    bare = PLAIN.with_provenance(score=None)
     assert str(bare).splitlines()[-1] == f"made       pac-wrap {bare.version}"
     assert str(Provenance(tables=("-",), engine="memory")) == "scores of standard input, in memory"
 

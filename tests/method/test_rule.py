@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import MissingScoreWarning
 from pac_wrap.method import rule as module
-from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Rule, Thresholds, Verdict
 from support.strategies import LARGEST, refusal
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import as_scores
 from pac_wrap.errors import MissingScoreWarning
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.thresholds import (
+from pac_wrap.method.rule import (
     Regime,
+    Rule,
     Thresholds,
+    Verdict,
     alarm_from,
     clear_below,
-    find_regime,
     find_thresholds,
 )
 from pac_wrap.tails.bounds import Budget
@@ -253,7 +253,7 @@ def test_one_threshold_suffices_exactly_if_crossings_keep_a_budget(
     assert low == np.count_nonzero(thresholds.y_fp(anomalous) == 0)
     assert thresholds.separated == (high <= fpr.errors) == (low <= fnr.errors)
     expected = Regime.SEPARATED if thresholds.separated else Regime.OVERLAPPING
-    assert find_regime(thresholds, fpr, fnr) is expected
+    assert certificate.regime is expected
 
 
 @pytest.mark.parametrize("asked", [Guarantee(0.1, None), Guarantee(None, 0.1)])
@@ -286,11 +286,12 @@ def test_a_side_without_budget_or_promise(
     budget = Budget.of(normal.size, ceiling, delta)
     alone = find_thresholds(normal, anomalous, budget, None)
     assert alone == Thresholds(alarm_from(normal, budget.errors), None)
-    expected = Regime.VACUOUS if budget.errors is None else Regime.SEPARATED
-    assert find_regime(alone, budget, None) is expected
+    if normal.size:
+        certificate = calibrate_quietly(normal, anomalous, Guarantee(ceiling, None, delta))
+        assert certificate.thresholds == alone
+        assert certificate.regime is (Regime.VACUOUS if budget.errors is None else Regime.SEPARATED)
     none = Budget.of(0, ceiling, delta)
     assert find_thresholds(normal, anomalous, budget, none).clear_below == -inf
-    assert find_regime(find_thresholds(normal, anomalous, budget, none), budget, none) is Regime.VACUOUS
 
 
 def test_every_regime_explains_itself() -> None:

@@ -16,7 +16,7 @@ from scipy.stats import binom, hypergeom
 from pac_wrap.base.arguments import as_scores
 from pac_wrap.method.metrics import ExactViolation, ViolationRate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.thresholds import Thresholds, find_thresholds
+from pac_wrap.method.rule import Thresholds, find_thresholds
 from pac_wrap.tails import Rate
 from pac_wrap.tails.bounds import Budget, error_budget, interval
 from pac_wrap.validation import BudgetRule, exact_violation, violation_rate

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.thresholds import Thresholds, find_thresholds
+from pac_wrap.method.rule import Thresholds, find_thresholds
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.validation import violation_rate
 from support.strategies import Floats, guarantee, scores

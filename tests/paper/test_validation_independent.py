@@ -16,7 +16,7 @@ from scipy.stats import hypergeom
 from pac_wrap.errors import InputError
 from pac_wrap.method.metrics import ExactViolation
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.thresholds import alarm_from, clear_below
+from pac_wrap.method.rule import alarm_from, clear_below
 from pac_wrap.series import window_points
 from pac_wrap.tails.bounds import error_budget
 from pac_wrap.validation import independent_violation

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, calibrate
-from pac_wrap.method.rule import Verdict
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds, Verdict
 from pac_wrap.report.account import Status, account_of
 from pac_wrap.report.sentences import Report, ranges
 from pac_wrap.tails.bounds import min_samples, upper_bound

@@ -15,7 +15,7 @@ from pac_wrap import Certificate, Guarantee, calibrate
 from pac_wrap.errors import DependenceWarning, InputError, VacuousWarning
 from pac_wrap.method.promise import OF_SERIES
 from pac_wrap.method.provenance import Sampling
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds
 from pac_wrap.series import (
     Points,
     calibrate_points,

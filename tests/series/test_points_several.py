@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from pac_wrap import Certificate, DependenceWarning, Guarantee, InputError, calibrate
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds
 from pac_wrap.series import calibrate_points, joined, several_series, window_points
 
 TENTH = Guarantee(0.1, 0.1, 0.1, 0.1)

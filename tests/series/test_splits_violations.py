@@ -34,7 +34,7 @@ def one_by_one(values: Floats, promise: Guarantee, splits: list[SeriesSplit]) ->
             fpr.append(float(certificate.thresholds.y_fp(tested[~labels]).mean()))
         if promise.max_fnr is not None:
             fnr.append(float((certificate.thresholds.y_fn(tested[labels]) == 0).mean()))
-        ambiguity.append(certificate.ambiguity(tested))
+        ambiguity.append(certificate.rule.ambiguity(tested))
         separated += certificate.thresholds.separated
 
     def share(count: int) -> Rate:

@@ -163,7 +163,7 @@ def test_one_promise_alone_decides_every_point(side: str) -> None:
         TRIALS,
         lambda certificate: (
             *certificate.verdicts([last, first]).tolist(),
-            certificate.ambiguity(np.linspace(-5, 5, 21)),
+            certificate.rule.ambiguity(np.linspace(-5, 5, 21)),
         ),
         seed=3,
     )

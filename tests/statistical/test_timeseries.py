@@ -13,7 +13,7 @@ from scipy.signal import lfilter
 from scipy.stats import binom, hypergeom, norm
 
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.thresholds import alarm_from, clear_below
+from pac_wrap.method.rule import alarm_from, clear_below
 from pac_wrap.series import window_points
 from pac_wrap.tails.bounds import error_budget, lower_bound
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power, assert_rate

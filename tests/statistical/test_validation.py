@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom, chi2, ncx2, norm
 
 from pac_wrap import Guarantee, Regime, UpsideDownWarning, calibrate
-from pac_wrap.method.thresholds import Thresholds, alarm_from, clear_below
+from pac_wrap.method.rule import Thresholds, alarm_from, clear_below
 from pac_wrap.tails.bounds import error_budget
 from pac_wrap.validation import BudgetRule, exact_violation, violation_rate
 from pac_wrap_paper.baselines import cpad_budget
@@ -286,7 +286,7 @@ def test_mean_rates_ambiguity_and_separation_agree_with_calibrate(name: str) -> 
             )
             rule = certificate.thresholds
             row = observed(rule, case.normal, case.anomalous, both)
-            assert row[2] == certificate.ambiguity(both)
+            assert row[2] == certificate.rule.ambiguity(both)
             assert rule.separated == (certificate.regime is Regime.SEPARATED)
             naive.append(row)
     for i, (what, (mean, spread)) in enumerate(expected.items()):

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import InputError
-from pac_wrap.method.rule import Counted
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Counted, Thresholds
 from pac_wrap.streams import decide
 from pac_wrap.streams.decide import Asked, decide_lines
 from pac_wrap.tables.files import csv_files

@@ -20,7 +20,7 @@ from pac_wrap import (
     calibrate,
     certify_curve,
 )
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds
 from support.strategies import Floats, every_rule, refusal, scores, scores_of_any_type
 
 RULE = Rule(normal_below=0.3, anomaly_from=0.7)

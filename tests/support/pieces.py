@@ -8,7 +8,7 @@ from typing import Literal
 
 from pac_wrap import Certificate, Guarantee, calibrate
 from pac_wrap.base.arguments import OnMissing
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds
 from pac_wrap.streams.decide import Asked, decide_lines, is_streamed
 from pac_wrap.tables.files.text_format import read_start
 from support.strategies import refusal

@@ -20,10 +20,9 @@ from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule
+from pac_wrap.method.rule import Rule, Thresholds
 from pac_wrap.method.strategies.interface import Abstain, Claim, Hold, OneGroup, Strategy, asked_of
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
-from pac_wrap.method.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
 LARGEST = sys.float_info.max

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import InputError, Rule, Verdict
 from pac_wrap.base.floats import ScoreType
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds
 from pac_wrap.tables.sql import Dialect, prediction_set_sql, quote_name, quote_text, verdict_sql
 from support import postgres
 

@@ -15,7 +15,7 @@ import pac_wrap
 from pac_wrap import Certificate, Guarantee, PACWrapError, PACWrapWarning, Rule, tails, validation
 from pac_wrap import series as timeseries
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds
 from pac_wrap_paper import baselines
 from support.shell import CERTIFICATE
 

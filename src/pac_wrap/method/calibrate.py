@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificate import Certificate, Kinds, Overlap
 from pac_wrap.method.promise import (
+    LABELS,
     OF_DRAWS,
     Guarantee,
     Population,
@@ -33,6 +34,7 @@ from pac_wrap.method.promise import (
     refuse_room,
     warn_of_lacking,
 )
+from pac_wrap.method.provenance import Traced
 from pac_wrap.method.robust.weights import Draws, Weights, as_weights, survivors
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.source import CLASSES, ChunkSource, Source
@@ -183,25 +185,25 @@ def as_strategy(overlap: str | Overlap) -> Overlap:
 
 
 def certify_classes(
-    request: Request, normal: ArrayLike, anomalous: ArrayLike, *, draws: bool = True
+    request: Request,
+    normal: ArrayLike,
+    anomalous: ArrayLike,
+    *,
+    draws: bool = True,
+    score_type: ScoreType | None = None,
 ) -> Certificate:
-    """Return the certificate of two classes whose scores are in memory."""
-    given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
-    low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
-    return certify_divided(request, low, high, type_of(*given), draws=draws)
-
-
-def certify_divided(
-    request: Request, low: Floats, high: Floats, score_type: ScoreType, *, draws: bool = True
-) -> Certificate:
-    """Return the certificate of checked scores in memory.
+    """Return the certificate of two classes in memory, whose scores were checked if their type is given.
 
     `draws`: whether the points are independent draws; only then it tells something where a class breaks off.
     """
-    normal, anomalous = in_memory((low, high), ("normal", "anomalous"), request.ranks)
+    scores = as_array(normal, "normal"), as_array(anomalous, "anomalous")
+    if score_type is None:
+        score_type = type_of(*scores)
+        scores = unchecked(scores[0], "normal"), unchecked(scores[1], "anomalous")
+    low, high = in_memory(scores, LABELS, request.ranks)
     if low.size and high.size:
-        warn_of_labels(normal, anomalous, draws=draws)
-    return request.certify(normal, anomalous, score_type=score_type)
+        warn_of_labels(low, high, draws=draws)
+    return request.certify(low, high, score_type=score_type)
 
 
 def in_memory(
@@ -225,23 +227,9 @@ def warned(certificate: T) -> T:
     return certificate
 
 
-C = TypeVar("C", bound="Certified")
-C_co = TypeVar("C_co", bound="Certified", covariant=True)
+C = TypeVar("C", bound=Traced)
+C_co = TypeVar("C_co", bound=Traced, covariant=True)
 CHANGES: Final = "the frame has other rows each time it is computed; cache or persist it first"
-
-
-class Certified(Protocol):
-    """What is certified from labelled scores."""
-
-    def with_provenance(self, **facts: Any) -> Self:
-        """Return the same with more known of where it comes from."""
-
-
-class Originated(Protocol):
-    """A source that may know where its scores came from."""
-
-    def origin(self) -> dict[str, Any]:
-        """Return it, as a provenance has it."""
 
 
 class Wanted(Protocol[C_co]):
@@ -266,7 +254,7 @@ def certify(source: Source, request: Wanted[C]) -> C:
     warn_of_scores(source, [CLASSES])
     if source.draws is not None and isinstance(made, Certificate):
         made = cast(C, weighted(made, source.draws))
-    return warned(signed(source, made))
+    return warned(made.with_provenance(**source.origin()))
 
 
 def check_weighted(request: object, given: tuple[bool, bool]) -> None:
@@ -291,12 +279,6 @@ def answered(request: Wanted[C], ranked: Sequence[Ranked], *, score_type: ScoreT
     """Return what populations get; the ranks that may be asked for are found at once."""
     ranked[0].prefetch(request.ranks(tuple(one.size for one in ranked)))
     return request.certify(*ranked, score_type=score_type)
-
-
-def signed(source: Originated, made: C) -> C:
-    """Return what was made with where its scores came from."""
-    facts = source.origin()
-    return made.with_provenance(**facts) if facts else made
 
 
 def warn_of_scores(source: Source, pairs: Iterable[tuple[Population, Population]]) -> None:
@@ -328,16 +310,7 @@ def calibrate_chunks(
     chunks : callable
         Starts a fresh iteration over pairs of scores and labels, the same pairs each time; with a
         `weight_bound` over triples of scores, labels and weights, in the same order each time.
-    guarantee : Guarantee or Request, optional
-        What to promise; by default both rates at most 0.05, each with delta 0.05.
-    overlap : str or Strategy, optional
-        What is done where the classes overlap; see `calibrate`.
-    anomaly_label : object
-        The label that marks an anomaly.
-    weight_bound : float, optional
-        What no weight exceeds, not only in the chunks; see `calibrate_labelled`.
-    seed : int, optional
-        The seed of the draw by weights; by default the system draws one.
+        The other parameters are those of `calibrate_labelled`.
 
     Returns
     -------
@@ -356,8 +329,7 @@ def calibrate_chunks(
     'vacuous'
     """
     request = Request.of(guarantee, overlap, anomaly_label)
-    draws = drawn_by(weight_bound, seed)
-    return certify(ChunkSource(chunks, request.anomaly_label, draws), request)
+    return certify(ChunkSource(chunks, request.anomaly_label, drawn_by(weight_bound, seed)), request)
 
 
 def drawn_by(bound: float | None, seed: int | None) -> Draws | None:
@@ -388,7 +360,7 @@ def certify_weighted(
         request = request.fixed
     kept: list[NDArray[Any]] = []
     promises = request.guarantee.fpr, request.guarantee.fnr
-    for side, name in enumerate(("normal", "anomalous")):
+    for side, name in enumerate(LABELS):
         values, weight = as_array(scores[side], name), weights[side]
         draws.see(side, as_scores(values, name))
         if weight is not None:
@@ -493,10 +465,10 @@ def calibrate(
         found = certify_mappings(asked, normal, anomalous)
         warn_of_lacking(found.clauses)
         return found
+    request = Request.of(guarantee, overlap)
     if weighted:
-        request = Request.of(guarantee, overlap)
         return warned(certify_weighted(request, (normal, anomalous), weights, weight_bound, seed))
-    return warned(certify_classes(Request.of(guarantee, overlap), normal, anomalous))
+    return warned(certify_classes(request, normal, anomalous))
 
 
 @overload
@@ -551,10 +523,6 @@ def calibrate_labelled(
         One score per point, higher for what is more anomalous.
     labels : array-like
         One label per point.
-    guarantee : Guarantee or Request, optional
-        What to promise; by default both rates at most 0.05, each with delta 0.05.
-    overlap : str or Strategy, optional
-        What is done where the classes overlap; see `calibrate`.
     anomaly_label : object
         The label that marks an anomaly; -1 reads scikit-learn's +1 and -1.
     by : array-like, optional
@@ -572,10 +540,7 @@ def calibrate_labelled(
     weights : array-like of float, or pair of such, optional
         How much more likely each point is in the future than at calibration; see `calibrate`. A class that
         does not shift has the bound as its weight.
-    weight_bound : float, optional
-        What no weight exceeds, not only in the sample; needed with weights.
-    seed : int, optional
-        The seed of the draw by weights; by default the system draws one.
+        The other parameters are those of `calibrate`.
 
     Returns
     -------
@@ -587,17 +552,8 @@ def calibrate_labelled(
     InputError
         If the columns do not fit together, or one is none of its kind.
 
-    Warns
-    -----
-    UpsideDownWarning
-        If anomalies score significantly lower than normal points, or do in some group.
-    VacuousWarning
-        If something that was asked for is not promised, or nothing useful is to some groups.
-
     Examples
     --------
-    >>> calibrate_labelled([0.1, 0.2, 0.9], [0, 0, 1]).regime.value
-    'vacuous'
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> labels = np.tile([0, 1], 1000)
@@ -636,4 +592,4 @@ def calibrate_labelled(
     if weighted:
         name = "seed" if weight_bound is None else "weight_bound"
         raise InputError(f"{name} is for weights; give weights too, or leave it out")
-    return warned(certify_divided(request, *kernels().divide(values, mask), type_of(given)))
+    return warned(certify_classes(request, *kernels().divide(values, mask), score_type=type_of(given)))

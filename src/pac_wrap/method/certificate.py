@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, nan, nextafter
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,7 +56,7 @@ from pac_wrap.method.promise import (
 from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced
 from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting, Weights
-from pac_wrap.method.rule import Rule
+from pac_wrap.method.rule import LARGEST, Regime, Rule, Thresholds
 from pac_wrap.method.strategies.interface import (
     MINUS,
     NO_COUNT,
@@ -80,7 +80,6 @@ from pac_wrap.method.strategies.interface import (
     least,
 )
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
-from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds, find_regime
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, find_budget
 from pac_wrap.version import __version__
@@ -116,13 +115,11 @@ class Told(NamedTuple):
 
     def at(self, place: int) -> "Told":
         """Return what is told of one group of many."""
-
-        def one(column: Any) -> Any:
-            return column[place].item()
-
-        n, edges, beyond, rule = ([*map(one, some)] for some in (self.n, self.edges, self.beyond, self.rule))
-        found = [Found(*map(one, own)) for own in self.found]
-        certified, separable = one(self.certified), one(self.separable)
+        n, edges, beyond, rule = (
+            [column[place].item() for column in some] for some in (self.n, self.edges, self.beyond, self.rule)
+        )
+        found = [Found(*(column[place].item() for column in own)) for own in self.found]
+        certified, separable = self.certified[place].item(), self.separable[place].item()
         return Told(n, found, edges, beyond, (rule[0], rule[1]), certified, separable, self.score_type)
 
 
@@ -269,22 +266,21 @@ def _same(one: Number, other: Number, digits: float) -> Any:
 
 def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     """Yield what in a certificate contradicts itself, its own texts and those of a series included."""
-    taken = certificate.sampling
-    for label in LABELS:
+    taken, guarantee, strategy = certificate.sampling, certificate.guarantee, certificate.overlap
+    for label, n in zip(LABELS, certificate.sizes, strict=True):
         yield from _class_problems(certificate, label)
-        n = certificate.sizes[label == "anomalous"]
         size, errors = getattr(taken, f"effective_{label}", None), getattr(taken, f"errors_{label}", None)
         if size is not None and size > n:
             yield f"{n:,} {label} scores cannot be worth {size:,.0f}"
         if errors is not None and errors > n:
             yield f"{errors:,} of {n:,} {label} scores cannot be errors"
-    if certificate.guarantee.promises != tuple(one.asked for one in certificate.clauses if one.asked):
+    if guarantee.promises != tuple(one.asked for one in certificate.clauses if one.asked):
         yield "the clauses of a class were not asked for together"
     yield from version_problems(certificate.version)
     if certificate.lineage is not None:
-        yield from certificate.lineage.problems(certificate.guarantee, certificate.overlap)
+        yield from certificate.lineage.problems(guarantee, strategy)
     usual = (OF_DRAWS, OF_SUBJECTS, OF_POOL) if taken is None else (OF_SERIES,)
-    rooms = certificate.guarantee.rooms | {"weights": certificate.weighting is not None}
+    rooms = guarantee.rooms | {"weights": certificate.weighting is not None}
     if certificate.assumptions not in (assumed(one, **rooms) for one in usual):
         yield f"these are not the assumptions of {'draws' if taken is None else 'a series'}"
     if certificate.weighting is not None:
@@ -298,23 +294,20 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     yield from (text for wrong, text in differences(asked, certificate.overlap, told, made) if wrong)
 
 
-def _class_problems(certificate: "Certificate", label: Literal["normal", "anomalous"]) -> Iterator[str]:
+def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
     """Yield what contradicts itself in the clauses of a class; what binds, its strategy looks at."""
     clauses = certificate.of(label)
     kinds = [one.of.kind for one in clauses]
     if len(set(kinds)) < len(kinds) or len(kinds) > MOST_KINDS + 1:
         yield f"the {label} class must have 1 to {MOST_KINDS} kinds, each once"
-    for one in clauses:
-        yield from digest_problems(label, one.n, one.digest)
-    if not certificate.by_kind:
-        return
-    if certificate.overlap.tag not in ("abstain", "hold"):
+    if certificate.by_kind and certificate.overlap.tag not in ("abstain", "hold"):
         yield f"{certificate.overlap.word} keeps no ceiling of a kind"
     points = sum(one.n for one in clauses if one.of.kind is not None)
     for one in clauses:
+        yield from digest_problems(label, one.n, one.digest)
         if one.of.kind is not None:
             check_kind(one.of.kind)
-        if one.of.kind is None and len(clauses) > 1 and one.n != points:
+        elif len(clauses) > 1 and one.n != points:
             yield f"all {label} points are {points:,}, not {one.n:,}"
 
 
@@ -344,12 +337,10 @@ def _told(certificate: "Certificate") -> tuple[list[Asked], Told]:
 
 
 def _weighting_problems(certificate: "Certificate", weighting: Weighting) -> Iterator[str]:
-    sides = (
-        ("normal", certificate.fpr, weighting.normal),
-        ("anomalous", certificate.fnr, weighting.anomalous),
-    )
-    for place, (name, clause, offered) in enumerate(sides):
-        size = clause.n if offered is None else offered
+    offered = weighting.normal, weighting.anomalous
+    for place, (name, clause) in enumerate(zip(LABELS, (certificate.fpr, certificate.fnr), strict=True)):
+        drawn = offered[place]
+        size = clause.n if drawn is None else drawn
         if clause.n > size:
             yield f"{clause.n:,} {name} scores cannot survive of {size:,}"
         if weighting.digests is not None:
@@ -379,8 +370,6 @@ def version_problems(version: str) -> Iterator[str]:
 Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
 # the scores of each kind of a class
 Kinds = Mapping[str, ArrayLike]
-
-
 _OPTIONAL: Final = {"optional": True}
 
 
@@ -445,18 +434,13 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         The type of the calibrating scores, to which every score is rounded before it is compared.
     separable : bool, optional
         Where ceilings were raised: whether one threshold would have kept those that were asked for.
-    sampling : Sampling, optional
-        How the points were taken from a time series.
+    sampling, weighting, lineage, provenance : object, optional
+        How the points were taken from a time series, how they were drawn by weights, which certificates it
+        follows, and where the scores came from. The last stands apart: `==` and `verify` do not look at it.
     assumptions : tuple of Assumption
         What the promise assumes.
     version : str
         The version of the package that made it.
-    provenance : Provenance, optional
-        Where the scores came from. It stands apart: `==` and `verify` do not look at it.
-    lineage : Lineage, optional
-        Which certificates it follows, if `recalibrate` made it.
-    weighting : Weighting, optional
-        How the calibration points were drawn by their weights.
 
     Examples
     --------
@@ -510,10 +494,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         kind : str, optional
             The kind; None is all points of the class.
 
-        Returns
-        -------
-        Clause
-
         Raises
         ------
         InputError
@@ -527,17 +507,12 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         )
 
     def of(self, label: Label) -> list[Clause]:
-        """Return the clauses about a class.
+        """Return the clauses about a class: one, or one for each kind and perhaps one for all of them.
 
         Parameters
         ----------
         label : "normal" or "anomalous"
             The class.
-
-        Returns
-        -------
-        list of Clause
-            One, or one for each kind and perhaps one for all of them.
         """
         return [one for one in self.clauses if one.of.label == label]
 
@@ -558,10 +533,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         ----------
         label : "normal" or "anomalous"
             The class.
-
-        Returns
-        -------
-        bool
         """
         held = self.overlap
         return isinstance(held, Hold) and (held.rate == "fnr") == (label == "normal")
@@ -585,7 +556,10 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def regime(self) -> Regime:
         """How the two thresholds lie."""
         fpr, fnr = self.fpr, self.fnr
-        return find_regime(Thresholds(fpr.threshold, fnr.threshold), fpr.budget, fnr.budget)
+        if fpr.vacuous or fnr.vacuous:
+            return Regime.VACUOUS
+        apart = Thresholds(fpr.threshold, fnr.threshold).separated
+        return Regime.SEPARATED if apart else Regime.OVERLAPPING
 
     @property
     def exclusions(self) -> Thresholds:
@@ -611,11 +585,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         ----------
         kind : "float64", "float32" or "float16"
             The narrower type.
-
-        Returns
-        -------
-        tuple of float
-            Those scores, one for each threshold at most.
         """
         if not is_narrower(kind, self.score_type):
             return ()
@@ -649,22 +618,19 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         knows how many. More than half of their number count as all.
         """
         taken, found = self.sampling, []
-        if taken is None or self.uncertified:
-            return ()
-        for name, clause, effective, errors in (
-            ("normal", self.fpr, taken.effective_normal, taken.errors_normal),
-            ("anomalous", self.fnr, taken.effective_anomalous, taken.errors_anomalous),
-        ):
-            budget = clause.budget
+        for label in LABELS if taken is not None and not self.uncertified else ():
+            clause = self._binding(label)
+            budget, effective = clause.budget, getattr(taken, f"effective_{label}")
             if budget is None or budget.errors is None:
                 continue  # nothing is promised that could be wrong
             if effective is None:
-                found.append(name)
+                found.append(label)
             elif 2.0 * effective < clause.n:
                 fewer = Budget.of(int(effective), budget.rate, budget.delta).errors
+                errors = getattr(taken, f"errors_{label}")
                 shown = budget.errors if errors is None else errors
                 if fewer is None or fewer * clause.n < shown * int(effective):
-                    found.append(name)
+                    found.append(label)
         return tuple(found)
 
     @property
@@ -705,7 +671,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return {"independent": are_independent(self.assumptions), "exact": counted}
 
     def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
-        """Return the verdict on each score, following the rule.
+        """Return the verdict on each score: 1 (anomaly), 0 (normal) or -1 (abstain).
 
         Parameters
         ----------
@@ -714,11 +680,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         on_missing : "abstain" or "stop"
             Whether points without a score are abstained on, with a `MissingScoreWarning` that counts them, or
             refused.
-
-        Returns
-        -------
-        ndarray of int8
-            1 (anomaly), 0 (normal) or -1 (abstain) for each score.
         """
         return self.rule.verdicts(scores, on_missing)
 
@@ -734,55 +695,24 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             promised of it.
         confidence : float
             How surely each interval holds its rate.
-
-        Returns
-        -------
-        tuple of Measured
-            Errors and abstentions of each kind, and of each class.
         """
         counts: dict[Label, dict[str | None, Tally]] = {}
-        for label, given in zip(LABELS, (normal, anomalous), strict=True):
+        for side, (label, given) in enumerate(zip(LABELS, (normal, anomalous), strict=True)):
             kinds: dict[str | None, Any] = {None: given}
             if isinstance(given, Mapping):
                 kinds = {check_kind(kind): scores for kind, scores in given.items()}
-            wrong = label == "anomalous"
             verdicts = {kind: self.verdicts(scores) for kind, scores in kinds.items()}
             counts[label] = {
-                kind: tally(one, np.full(one.size, wrong))[int(wrong)] for kind, one in verdicts.items()
+                kind: tally(one, np.full(one.size, bool(side)))[side] for kind, one in verdicts.items()
             }
         return measured_kinds(self.clauses, counts, check_rate("confidence", confidence))
 
     def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
-        """Return which labels each score leaves possible: eq. (11).
+        """Return whether each score leaves label 0 and label 1 possible, in two columns: eq. (11).
 
-        Parameters
-        ----------
-        scores : array-like of float
-            One score per point; NaN is a missing one.
-        on_missing : "abstain" or "stop"
-            Whether points without a score keep both labels, with a `MissingScoreWarning`, or are refused.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, 2)
-            Is label 0, is label 1 still possible?
+        A point without a score keeps both. The parameters are those of `Certificate.verdicts`.
         """
         return self.exclusions.prediction_sets(scores, on_missing)
-
-    def ambiguity(self, scores: ArrayLike) -> float:
-        """Return the share of scores that the rule abstains on: eq. (14).
-
-        Parameters
-        ----------
-        scores : array-like of float
-            One score per point, and one point at least; a missing one is abstained on.
-
-        Returns
-        -------
-        float
-            The share, from 0 to 1.
-        """
-        return self.rule.ambiguity(scores)
 
     def verify(
         self,
@@ -811,11 +741,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         Verification
             True if nothing differs; printed, it says what does.
 
-        Raises
-        ------
-        InputError
-            If scores are not numbers, or weights are missing.
-
         Examples
         --------
         >>> from pac_wrap import calibrate
@@ -825,7 +750,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         >>> print(certificate.verify([0.1, 0.3], [0.8, 0.9]))  # doctest: +ELLIPSIS
         not verified: normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from ...
         """
-
         from pac_wrap.method.verify import verify
 
         return verify(self, normal, anomalous, (normal_weights, anomalous_weights))
@@ -879,21 +803,10 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         ------
         InputError
             If the scores are not those the certificate was made from, or the format is unknown.
-
-        Examples
-        --------
-        >>> from pac_wrap import calibrate
-        >>> normal, anomalous = range(1000), range(900, 1900)
-        >>> calibrate(normal, anomalous).report("report.pdf", normal, anomalous)
-        Traceback (most recent call last):
-        ...
-        pac_wrap.errors.InputError: a report is written as .html, .md or .json, or drawn as .svg or .png, \
-got 'report.pdf'; print the HTML file to get a PDF
         """
         from pac_wrap.report.render import write
 
-        known: Any = {"metrics": metrics, "detector": detector, "prevalence": prevalence}
-        write(self, path, normal, anomalous, **known)
+        write(self, path, normal, anomalous, metrics=metrics, detector=detector, prevalence=prevalence)
 
     def plot(self, normal: ArrayLike, anomalous: ArrayLike, ax: "Axes | None" = None) -> "Axes":
         """Draw the scores of both classes with the thresholds; needs matplotlib.
@@ -908,7 +821,6 @@ got 'report.pdf'; print the HTML file to get a PDF
         Returns
         -------
         Axes
-            What was drawn on.
 
         Examples
         --------
@@ -947,8 +859,7 @@ got 'report.pdf'; print the HTML file to get a PDF
         asked = asked_by(clauses, (found.clauses[0].delta, found.clauses[-1].delta))
         return cls(guarantee=asked, clauses=clauses, **{name: getattr(found, name) for name in _KEPT})
 
-    def _problems(self) -> Iterator[str]:
-        return inconsistencies(self)
+    _problems = inconsistencies
 
 
 def no_certificate(

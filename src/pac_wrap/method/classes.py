@@ -35,7 +35,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import digest_problems, version_problems
 from pac_wrap.method.metrics import Measured
 from pac_wrap.method.promise import Clause, Population, Promise, Written, warn_of_lacking
-from pac_wrap.method.thresholds import clear_below
+from pac_wrap.method.rule import clear_below
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.version import __version__
 
@@ -452,7 +452,7 @@ def certify_class_scores(
         of, ceiling = Population("class", asked.names[column]), asked.ceilings[column]
         promise = budget = threshold = None
         if ceiling is not None:
-            promise = Promise.checked(of, ceiling, asked.delta)
+            promise = Promise(of, of.error, ceiling, asked.delta)
             budget = promise.budget(mine.size)
             ranked = np.where(taken[own], inf, mine) if asked.severities else mine
             threshold = clear_below(ranked, budget.errors)

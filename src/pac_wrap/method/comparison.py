@@ -15,8 +15,7 @@ from pac_wrap.base.floats import confidence_left, kept_together
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.promise import Guarantee, refuse_room
-from pac_wrap.method.rule import Verdict
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Thresholds, Verdict
 from pac_wrap.ranks.memory import auc, is_upside_down
 
 

@@ -20,7 +20,6 @@ from pac_wrap.method.calibrate import (
     as_strategy,
     certificate_of,
     in_memory,
-    signed,
     warn_of_scores,
 )
 from pac_wrap.method.certificate import MOST_KINDS, Certificate, Kinds, Overlap
@@ -179,7 +178,7 @@ def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]
             raise InputError(CHANGES)
     warn_of_scores(source, [(of[p], of[q]) for p, q in wanted.pairs])
     warn_of_lacking(made.clauses)
-    return signed(source, made)
+    return made.with_provenance(**source.origin())
 
 
 def classes_by_kind(

@@ -43,23 +43,16 @@ class KindCeiling(NamedTuple):
     ceiling: float | None
 
 
-def whole_of(ceilings: float | Ceilings | None) -> float | None:
-    """Return the ceiling of all points of a class."""
-    if not isinstance(ceilings, Mapping):
-        return ceilings
-    return next((ceiling for kind, ceiling in ceilings.items() if kind is None), None)
-
-
 def kinds_of(label: Label, ceilings: float | Ceilings | None) -> Iterator[KindCeiling]:
     """Yield the kinds that a mapping names."""
     if not isinstance(ceilings, Mapping):
         return
-    name = "max_fpr" if label == "normal" else "max_fnr"
     if not any(kind is not None for kind in ceilings):
+        name = Population(label).option
         raise InputError(f"{name} names no kind; write {{'a kind': 0.05}}, or a number for all points")
     for kind, ceiling in ceilings.items():
         if kind is not None:
-            of = f"{name} of {quoted(check_kind(kind))}"
+            of = Population(label, check_kind(kind)).option
             yield KindCeiling(label, kind, None if ceiling is None else check_rate(of, ceiling))
 
 
@@ -79,6 +72,17 @@ class Population:
     label: Literal["normal", "anomalous", "class"]
     kind: str | None = None
 
+    @property
+    def option(self) -> str:
+        """What its ceiling is called where it is asked for."""
+        name = "max_fpr" if self.label == "normal" else "max_fnr"
+        return name if self.kind is None else f"{name} of {quoted(self.kind)}"
+
+    @property
+    def error(self) -> "Error":
+        """What counts as an error of its points."""
+        return Error.FALSE_ALARM if self.label == "normal" else Error.MISS
+
     def __str__(self) -> str:
         return f"{self.label} points" + (f" of kind {quoted(self.kind)}" if self.kind else "")
 
@@ -92,7 +96,10 @@ class Error(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One promise: one error in one population is at most as frequent as its ceiling, but for a chance."""
+    """One promise: one error in one population is at most as frequent as its ceiling, but for a chance.
+
+    Its numbers were checked by who asks, a guarantee or a file.
+    """
 
     of: Population
     error: Error
@@ -104,43 +111,16 @@ class Promise:
     at_calibration: float = field(default=0.0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ceiling", check_rate(self._option, self.ceiling))
-        object.__setattr__(self, "delta", check_rate(f"delta_{self.name.lower()}", self.delta))
-        self._settle()
-
-    @classmethod
-    def checked(
-        cls,
-        of: Population,
-        ceiling: float,
-        delta: float,
-        shift: Shift | None = None,
-        label_noise: LabelNoise | None = None,
-    ) -> "Promise":
-        """Return the promise of two numbers that were checked before."""
-        made = object.__new__(cls)
-        error = Error.FALSE_ALARM if of.label == "normal" else Error.MISS
-        for name, value in zip(cls.__slots__, (of, error, ceiling, delta, shift, label_noise), strict=False):
-            object.__setattr__(made, name, value)
-        made._settle()
-        return made
-
-    @property
-    def _option(self) -> str:
-        name = f"max_{self.name.lower()}"
-        return name if self.of.kind is None else f"{name} of {quoted(self.of.kind)}"
-
-    def _settle(self) -> None:
         """Find the ceiling at calibration, and refuse a promise that no number of labels keeps."""
         object.__setattr__(self, "at_calibration", self.allowing(self.ceiling))
         if self.ceiling < LEAST_CEILING:
             raise InputError(
-                f"{self._option} must be at least {LEAST_CEILING}, got {self.ceiling!r};"
+                f"{self.of.option} must be at least {LEAST_CEILING}, got {self.ceiling!r};"
                 " no number of labels certifies less"
             )
         if self.at_calibration < LEAST_CEILING:
             raise InputError(
-                f"{self._option} = {rounded_up(self.ceiling)} leaves nothing to promise with room for"
+                f"{self.of.option} = {rounded_up(self.ceiling)} leaves nothing to promise with room for"
                 f" {self.room}; raise the ceiling, or give less room"
             )
 
@@ -198,7 +178,21 @@ def _at_calibration(ceiling: float, shift: Shift | None, noise: LabelNoise | Non
 
 
 T = TypeVar("T")
-_USUAL_DELTA: Final = 0.05
+
+
+def _pair(
+    name: str, given: T | tuple[T | None, ...] | None, kinds: tuple[type, ...], there: list[bool]
+) -> tuple[T | None, ...]:
+    """Return the room of each class, None where nothing is promised of it."""
+    pair: tuple[T | None, ...]
+    pair = tuple(given) if isinstance(given, tuple | list) else (given, given)
+    if len(pair) != 2 or not all(one is None or isinstance(one, kinds) for one in pair):
+        known = ", ".join(kind.__name__ for kind in kinds)
+        raise InputError(
+            f"{name} must be one of {known}, or a pair of such for normal and anomalous points, got"
+            f" {quoted(given)}"
+        )
+    return tuple(one if promised else None for one, promised in zip(pair, there, strict=True))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -238,8 +232,6 @@ class Guarantee:
     0.1
     >>> Guarantee(max_fpr=0.01, max_fnr=0.1, confidence=0.95).delta_fpr
     0.025
-    >>> Guarantee(max_fpr=0.01, max_fnr=None, confidence=0.95).delta_fpr
-    0.05
     >>> print(Guarantee(max_fpr=None, max_fnr={"card stolen": 0.02, "account takeover": 0.1}))
     FNR of 'card stolen' <= 0.02 (confidence 0.95), FNR of 'account takeover' <= 0.1 (confidence 0.95)
     """
@@ -270,11 +262,12 @@ class Guarantee:
         label_noise: "LabelNoise | tuple[LabelNoise | None, ...] | None" = None,
     ) -> None:
         kinds = (*kinds_of("normal", max_fpr), *kinds_of("anomalous", max_fnr))
-        sides = [whole_of(max_fpr), whole_of(max_fnr)]
+        given: tuple[Any, ...] = (max_fpr, max_fnr)
+        sides = [one.get(None) if isinstance(one, Mapping) else one for one in given]
         count = sum(rate is not None for rate in (*sides, *(one.ceiling for one in kinds)))
         if not count:
             raise InputError("max_fpr and max_fnr are both none; promise at least one of them")
-        usual = _USUAL_DELTA
+        usual = 0.05
         if confidence is not None:
             if delta_fpr is not None or delta_fnr is not None:
                 raise InputError(
@@ -282,8 +275,6 @@ class Guarantee:
                     " does; give either confidence or deltas"
                 )
             usual = equal_share(check_rate("confidence", confidence), count)
-        labels = {one.label for one in kinds}
-        there = [side is not None or label in labels for side, label in zip(sides, LABELS, strict=True)]
         rates = [
             None if side is None else check_rate(name, side)
             for name, side in zip(("max_fpr", "max_fnr"), sides, strict=True)
@@ -292,70 +283,42 @@ class Guarantee:
             usual if delta is None else check_rate(name, delta)
             for name, delta in (("delta_fpr", delta_fpr), ("delta_fnr", delta_fnr))
         ]
-        self._store(
-            rates,
-            deltas,
-            kinds,
-            confidence,
-            _pair("shift", shift, SHIFTS, there),
-            _pair("label_noise", label_noise, (LabelNoise,), there),
+        labels = {one.label for one in kinds}
+        there = [side is not None or label in labels for side, label in zip(sides, LABELS, strict=True)]
+        shifts: tuple[Shift | None, ...] = _pair("shift", shift, SHIFTS, there)
+        noises = _pair("label_noise", label_noise, (LabelNoise,), there)
+        promises = tuple(
+            Promise(of, of.error, rate, deltas[side], shifts[side], noises[side])
+            for side, label in enumerate(LABELS)
+            for of, rate in (
+                *((Population(label, one.kind), one.ceiling) for one in kinds if one.label == label),
+                (Population(label), rates[side]),
+            )
+            if rate is not None
         )
-
-    def _store(
-        self,
-        rates: Sequence[float | None],
-        deltas: Sequence[float],
-        kinds: tuple[KindCeiling, ...],
-        together: float | None,
-        shift: tuple[Shift | None, ...] | None,
-        label_noise: tuple[LabelNoise | None, ...] | None,
-    ) -> None:
-        """Keep numbers that were checked, and make the promises."""
-
-        def promises() -> Iterator[Promise]:
-            for side, label in enumerate(LABELS):
-                room: dict[str, Any] = {
-                    "shift": None if shift is None else shift[side],
-                    "label_noise": None if label_noise is None else label_noise[side],
-                }
-                ceilings = [(one.kind, one.ceiling) for one in kinds if one.label == label]
-                for kind, rate in (*ceilings, (None, rates[side])):
-                    if rate is not None:
-                        yield Promise.checked(Population(label, kind), rate, deltas[side], **room)
-
-        values = (*rates, *deltas, kinds, together, tuple(promises()), shift, label_noise)
+        rooms = (one if any(one) else None for one in (shifts, noises))
+        values = (*rates, *deltas, kinds, confidence, promises, *rooms)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def with_promises(self, *promises: Promise | None) -> "Guarantee | None":
+    def with_promises(self, fpr: Promise | None, fnr: Promise | None) -> "Guarantee | None":
         """Return a guarantee of other promises about the two classes as wholes; None if there are none.
 
         Parameters
         ----------
-        *promises : Promise or None
+        fpr, fnr : Promise or None
             One about each class; a class without one keeps its delta, which nothing then has.
-
-        Returns
-        -------
-        Guarantee or None
         """
-        sides = {one.of.label: one for one in promises if one is not None}
-        if not sides:
+        if fpr is None and fnr is None:
             return None
-        both = [sides.get(label) for label in LABELS]
-        made = object.__new__(Guarantee)
-        made._store(
-            [None if one is None else one.ceiling for one in both],
-            [
-                delta if one is None else one.delta
-                for one, delta in zip(both, (self.delta_fpr, self.delta_fnr), strict=True)
-            ],
-            (),
-            None,
-            _any(None if one is None else one.shift for one in both),
-            _any(None if one is None else one.label_noise for one in both),
+        return Guarantee(
+            None if fpr is None else fpr.ceiling,
+            None if fnr is None else fnr.ceiling,
+            self.delta_fpr if fpr is None else fpr.delta,
+            self.delta_fnr if fnr is None else fnr.delta,
+            shift=tuple(None if one is None else one.shift for one in (fpr, fnr)),
+            label_noise=tuple(None if one is None else one.label_noise for one in (fpr, fnr)),
         )
-        return made
 
     @property
     def fpr(self) -> Promise | None:
@@ -367,11 +330,8 @@ class Guarantee:
         """The promise about anomalous points: few misses. None if nothing is promised there."""
         return self._whole("anomalous")
 
-    def _whole(self, label: str) -> Promise | None:
-        for one in self.promises:
-            if one.of.label == label and one.of.kind is None:
-                return one
-        return None
+    def _whole(self, label: Label) -> Promise | None:
+        return next((one for one in self.promises if one.of.label == label and one.of.kind is None), None)
 
     @property
     def room(self) -> tuple[str, ...]:
@@ -411,9 +371,7 @@ def with_deltas(asked: Guarantee, delta_fpr: float, delta_fnr: float) -> Guarant
     return replace(asked, delta_fpr=delta_fpr, delta_fnr=delta_fnr)
 
 
-@lru_cache(maxsize=1)
-def _usual() -> Guarantee:
-    return Guarantee()
+_USUAL: Final = Guarantee()
 
 
 def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee:
@@ -421,7 +379,7 @@ def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee
 
     Ceilings of kinds are refused unless the scores come by kind.
     """
-    asked = _usual() if given is None else given
+    asked = _USUAL if given is None else given
     if not isinstance(asked, Guarantee):
         raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
     if asked.kinds and not by_kind:
@@ -439,87 +397,70 @@ def refuse_room(asked: Guarantee, where: str, instead: str) -> None:
         raise InputError(f"{where} has no room for shift or wrong labels; {instead}")
 
 
-def _pair(
-    name: str, given: T | tuple[T | None, ...] | None, kinds: tuple[type, ...], there: list[bool]
-) -> tuple[T | None, ...] | None:
-    """Return the room of each class, None where nothing is promised of it, or None if neither has any."""
-    pair: tuple[T | None, ...]
-    pair = tuple(given) if isinstance(given, tuple | list) else (given, given)
-    if len(pair) != 2 or not all(one is None or isinstance(one, kinds) for one in pair):
-        known = ", ".join(kind.__name__ for kind in kinds)
-        raise InputError(
-            f"{name} must be one of {known}, or a pair of such for normal and anomalous points, got"
-            f" {quoted(given)}"
-        )
-    found = tuple(one if promised else None for one, promised in zip(pair, there, strict=True))
-    return _any(found)
-
-
-def _any(given: Iterable[T | None]) -> tuple[T | None, ...] | None:
-    found = tuple(given)
-    return found if any(one is not None for one in found) else None
-
-
 class Assumption(Enum):
     """Something a promise assumes; a certificate's file holds its number, `str` is the sentence."""
 
+    sentence: str
+
+    def __new__(cls, number: int, sentence: str) -> "Assumption":
+        """Return the assumption of a number, which is all that a file holds."""
+        made = object.__new__(cls)
+        made._value_, made.sentence = number, sentence
+        return made
+
     # a number that was given out never changes its meaning
-    INDEPENDENT = 1
-    HELD_OUT = 2
-    NO_SHIFT = 3
-    MIXING = 4
-    STATIONARY = 5
-    SUBJECTS = 6
-    ONE_SOURCE = 7
-    ROOM = 8
-    LABELS = 9
-    WEIGHTS = 10
-    POOLED = 11
-
-    def __str__(self) -> str:
-        return _SENTENCES[self]
-
-
-_SENTENCES: Final = {
-    Assumption.INDEPENDENT: (
+    INDEPENDENT = (
+        1,
         "calibration points and future points are independent of each other, and within each class draws"
-        " from one distribution"
-    ),
-    Assumption.HELD_OUT: "the detector was trained without the calibration points and stays the same",
-    Assumption.NO_SHIFT: "the distribution of each class does not shift",
-    Assumption.MIXING: (
+        " from one distribution",
+    )
+    HELD_OUT = 2, "the detector was trained without the calibration points and stays the same"
+    NO_SHIFT = 3, "the distribution of each class does not shift"
+    MIXING = (
+        4,
         "the points are windows of a time series and depend on each other: the promise is conditional on"
-        " mixing, that is, on windows so far apart being as good as independent draws"
-    ),
-    Assumption.STATIONARY: (
-        "within each class, the series is stationary: calibration and future windows have one distribution"
-    ),
-    Assumption.SUBJECTS: (
+        " mixing, that is, on windows so far apart being as good as independent draws",
+    )
+    STATIONARY = (
+        5,
+        "within each class, the series is stationary: calibration and future windows have one distribution",
+    )
+    SUBJECTS = (
+        6,
         "several calibration points are of one subject and depend on each other: the promise is conditional"
-        " on points of one subject being as good as independent draws from the distribution of their class"
-    ),
-    Assumption.ONE_SOURCE: (
-        "calibration points are independent of each other, and within each class draws from one distribution"
-    ),
-    Assumption.ROOM: (
+        " on points of one subject being as good as independent draws from the distribution of their class",
+    )
+    ONE_SOURCE = (
+        7,
+        "calibration points are independent of each other, and within each class draws from one distribution",
+    )
+    ROOM = (
+        8,
         "future points of each class come from the distribution of its calibration points, or from one within"
-        " the room for shift that the class was given"
-    ),
-    Assumption.LABELS: (
+        " the room for shift that the class was given",
+    )
+    LABELS = (
+        9,
         "under each label no larger share of the calibration points is mislabelled, and of each class no"
         " larger share is lost, than there is room for; new labels with which it is measured are assumed to"
-        " be no worse, though the share that is mislabelled changes with the prevalence"
-    ),
-    Assumption.WEIGHTS: (
+        " be no worse, though the share that is mislabelled changes with the prevalence",
+    )
+    WEIGHTS = (
+        10,
         "the weights are right: up to a factor they say how much more likely a point is in the future than at"
         " calibration, and nowhere, not only in the sample, do they exceed their bound; a class"
-        " without weights does not shift"
-    ),
-    Assumption.POOLED: (
+        " without weights does not shift",
+    )
+    POOLED = (
+        11,
         "calibration points are independent draws, each from the distribution of its class in its group; the"
-        " promise is about these groups as often as they stand among the calibration points"
-    ),
-}
+        " promise is about these groups as often as they stand among the calibration points",
+    )
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_POOL: Final = (Assumption.POOLED, Assumption.HELD_OUT, Assumption.NO_SHIFT)
@@ -562,14 +503,12 @@ class Clause:
     ----------
     of : Population
         Whom the promise is about: the points of a class, or of one of its kinds.
-    asked : Promise or None
-        What was asked for; None: the points were only counted.
-    certified : Promise or None
-        What is promised; another ceiling than was asked for where one was held, raised or read off a curve.
-    n : int
-        How many calibration points there were.
-    digest : str or None
-        A digest of their scores, in any order; None where the scores stayed in a database.
+    asked, certified : Promise or None
+        What was asked for, None where the points were only counted; and what is promised, with another
+        ceiling where one was held, raised or read off a curve.
+    n, digest : int, and str or None
+        How many calibration points there were, and a digest of their scores, in any order; None where the
+        scores stayed in a database.
     budget : Budget or None
         The error budget, at the rate and the delta it was found at; None where nothing is promised.
     threshold : float or None
@@ -662,18 +601,21 @@ class Clause:
 
     def to_form(self, delta: float) -> "Written":
         """Return the clause as a file has it; delta is that of its class, where nothing was asked."""
-        asked, certified, budget = self.asked, self.certified, self.budget
-        at = None if certified is None else At(certified.at_calibration, certified.delta)
+        asked, promised, budget = self.asked, self.certified, self.budget
+        certified = None if promised == asked else Certified(None)
+        if asked is not None and promised is not None and promised != asked:
+            certified = Certified(promised.ceiling, None if promised.delta == asked.delta else promised.delta)
+        at = None if promised is None else At(promised.at_calibration, promised.delta)
         found_at = None if budget is None else At(budget.rate, budget.delta)
         return Written(
             of=self.of.label,
             kind=self.of.kind,
-            error=Error.FALSE_ALARM if self.of.label == "normal" else Error.MISS,
+            error=self.of.error,
             ceiling=None if asked is None else asked.ceiling,
             delta=delta if asked is None else asked.delta,
             shift=None if asked is None else asked.shift,
             label_noise=None if asked is None else asked.label_noise,
-            certified=None if certified == asked else Certified.of(certified, asked),
+            certified=certified,
             n=self.n,
             digest=self.digest,
             budget=self.errors,
@@ -697,13 +639,6 @@ class Certified:
 
     ceiling: float | None
     delta: float | None = field(default=None, metadata=_OPTIONAL)
-
-    @classmethod
-    def of(cls, certified: Promise | None, asked: Promise | None) -> "Certified":
-        """Return what a file says of a promise beside what was asked."""
-        if certified is None or asked is None:
-            return cls(None)
-        return cls(certified.ceiling, None if certified.delta == asked.delta else certified.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -789,17 +724,18 @@ class Written:
                 f"there cannot be {self.n:,} {self.of} scores; a class has at most {MOST_SCORES:,}"
             )
         of = Population(self.of, self.kind)
-        if self.error is not (Error.FALSE_ALARM if self.of == "normal" else Error.MISS):
+        if self.error is not of.error:
             raise InputError(f"the error of {of} cannot be a {self.error.value}")
-        room: dict[str, Any] = {"shift": self.shift, "label_noise": self.label_noise}
         asked = certified = None
         if self.ceiling is not None:
-            asked = certified = Promise(of, self.error, self.ceiling, self.delta, **room)
+            ceiling, delta = self._checked(self.ceiling, self.delta)
+            asked = certified = Promise(of, self.error, ceiling, delta, self.shift, self.label_noise)
         if self.certified is not None:
             certified = None
             if self.certified.ceiling is not None and asked is not None:
-                delta = asked.delta if self.certified.delta is None else self.certified.delta
-                certified = replace(asked, ceiling=self.certified.ceiling, delta=delta)
+                level = asked.delta if self.certified.delta is None else self.certified.delta
+                ceiling, delta = self._checked(self.certified.ceiling, level)
+                certified = replace(asked, ceiling=ceiling, delta=delta)
         at = self.found_at
         if at is None and certified is not None:
             at = At(certified.at_calibration, certified.delta)
@@ -809,6 +745,11 @@ class Written:
         if at is not None:
             budget = Budget(self.n, at.rate, at.delta, errors, exact_confidence(self.n, at.rate, errors))
         return Clause(of, asked, certified, self.n, self.digest, budget, self.threshold, self.beyond)
+
+    def _checked(self, ceiling: float, delta: float) -> tuple[float, float]:
+        rate = "fpr" if self.of == "normal" else "fnr"
+        option = Population(self.of, self.kind).option
+        return check_rate(option, ceiling), check_rate(f"delta_{rate}", delta)
 
 
 def asked_by(clauses: Sequence[Clause], deltas: tuple[float, float]) -> Guarantee:

@@ -74,7 +74,10 @@ class Provenance:
         for name in ("score", "detector"):
             text = getattr(self, name)
             object.__setattr__(self, name, None if text is None else harmless(text, name))
-        object.__setattr__(self, "tables", _short(self.tables))
+        tables = _texts(self.tables, "tables")
+        if len(tables) > _MOST_TABLES:
+            tables = (*tables[: _MOST_TABLES - 1], f"{len(tables) - _MOST_TABLES + 1:,} more")
+        object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "notes", None if self.notes is None else _texts(self.notes, "notes") or None)
         if self.engine is not None:
             check_choice("engine", self.engine, get_args(Engine))
@@ -102,9 +105,6 @@ class Provenance:
             object.__setattr__(self, "trained", tuple(check_count("trained", n) for n in self.trained))
 
     def __str__(self) -> str:
-        return ", ".join(self._facts())
-
-    def _facts(self) -> list[str]:
         tables = ["standard input" if name == "-" else name for name in self.tables]
         of = f" of {', '.join(tables)}" if tables else ""
         column = "scores" if self.score is None else f"column {quoted(self.score)}"
@@ -117,7 +117,7 @@ class Provenance:
             found.append(f"read by {self.engine}" if self.engine != "memory" else "in memory")
         if self.lowest is not None:
             found.append(f"scores from {self.lowest:.6g} to {self.highest:.6g}")
-        return found
+        return ", ".join(found)
 
 
 class Traced:
@@ -129,6 +129,8 @@ class Traced:
 
     def with_provenance(self, **facts: Any) -> Self:
         """Return the same with more known of where it comes from."""
+        if not facts:
+            return self
         known = [one.name for one in fields(Provenance)]
         for name in facts:
             if name not in known:
@@ -146,8 +148,7 @@ class Doubt:
     """A look at the first new scores: whether they may be another detector's than a certificate's.
 
     They may be if their column has another name, or if half of them lie outside the calibration scores, as
-    they also do where only alarms were labelled.
-    Each is warned of once, the second when a thousand scores were seen, or all.
+    they also do where only alarms were labelled. Each is warned of once.
     """
 
     def __init__(self, provenance: Provenance | None, score: str) -> None:
@@ -156,9 +157,11 @@ class Doubt:
         self._ended = self._known.lowest is None
         made_from = self._known.score
         if made_from is not None and made_from != harmless(score):
-            self._warn(
+            warnings.warn(
                 f"the certificate was made from column {quoted(made_from)}, not {quoted(score)}; are they the"
-                " same detector's scores?"
+                " same detector's scores?",
+                PACWrapWarning,
+                stacklevel=2,
             )
 
     def see(self, scores: NDArray[np.floating[Any]]) -> None:
@@ -178,14 +181,13 @@ class Doubt:
             return
         self._ended = True
         if self._seen >= _FEWEST and self._outside >= _HALF * self._seen:
-            self._warn(
+            warnings.warn(
                 f"{self._outside:,} of the first {self._seen:,} scores lie outside those of the calibration,"
                 f" {self._known.lowest:.6g} to {self._known.highest:.6g}; are they the same detector's,"
-                " and were points labelled whatever their scores?"
+                " and were points labelled whatever their scores?",
+                PACWrapWarning,
+                stacklevel=2,
             )
-
-    def _warn(self, text: str) -> None:
-        warnings.warn(text, PACWrapWarning, stacklevel=3)
 
 
 def now() -> str:
@@ -203,14 +205,6 @@ def harmless(text: str, name: str = "score") -> str:
         if text.count(sign) > _MOST_BRACKETS:
             text = text.replace(sign, "(")
     return visible(text, LONGEST - len(_CUT))
-
-
-def _short(tables: Any) -> tuple[str, ...]:
-    """Return the names of some tables; of many, the first, and how many more there are."""
-    names = _texts(tables, "tables")
-    if len(names) <= _MOST_TABLES:
-        return names
-    return (*names[: _MOST_TABLES - 1], f"{len(names) - _MOST_TABLES + 1:,} more")
 
 
 def _texts(texts: Any, name: str) -> tuple[str, ...]:
@@ -253,8 +247,9 @@ class Sampling:
     errors_anomalous: int | None = field(default=None, metadata={"optional": True})
 
     def __post_init__(self) -> None:
-        for name in ("length", "every", "gap", "block", "errors_normal", "errors_anomalous"):
-            if (value := getattr(self, name)) is not None or name in ("length", "every", "gap"):
+        needed = ("length", "every", "gap")
+        for name in (*needed, "block", "errors_normal", "errors_anomalous"):
+            if (value := getattr(self, name)) is not None or name in needed:
                 object.__setattr__(self, name, check_count(name, value))
         check_choice("reduce", self.reduce, ("max", "mean", "last"))
         check_choice("split", self.split, ("blocks", "random", "series", "none"))
@@ -266,12 +261,10 @@ class Sampling:
                 f" {self.split!r}"
             )
         for name in ("effective_normal", "effective_anomalous"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if not is_number(value) or not isfinite(value) or value < 0:
-                raise InputError(f"{name} must be a number, 0 or more, or None, got {value!r}")
-            object.__setattr__(self, name, float(value))
+            if (value := getattr(self, name)) is not None:
+                if not is_number(value) or not isfinite(value) or value < 0:
+                    raise InputError(f"{name} must be a number, 0 or more, or None, got {value!r}")
+                object.__setattr__(self, name, float(value))
 
     @property
     def worth(self) -> str:
@@ -283,13 +276,10 @@ class Sampling:
 
     def __str__(self) -> str:
         split = {
-            "blocks": f"split in blocks of {self.block:,} steps with a gap of {self.gap:,}"
-            if self.block
-            else "",
             "random": "split at random",
             "series": "split by whole series",
             "none": "all of them calibrate",
-        }[self.split]
+        }.get(self.split, f"split in blocks of {self.block or 0:,} steps with a gap of {self.gap:,}")
         if self.length == 1:
             return f"{'every step' if self.every == 1 else f'one in every {self.every:,} steps'}, {split}"
         return f"windows of {self.length:,} in every {self.every:,} steps ({self.reduce}), {split}"
@@ -344,10 +334,10 @@ class Lineage:
         """Yield what of a guarantee and a strategy this place does not allow."""
         if not (overlap.keeps_delta if self.ledger else overlap.proved):
             yield f"the delta of {overlap} is not its share in the lineage"
-        if guarantee.max_fpr is not None and guarantee.delta_fpr != self.delta(self.delta_fpr):
-            yield "delta_fpr is not its share in the lineage"
-        if guarantee.max_fnr is not None and guarantee.delta_fnr != self.delta(self.delta_fnr):
-            yield "delta_fnr is not its share in the lineage"
+        for promise in guarantee.promises:
+            name = f"delta_{promise.name.lower()}"
+            if promise.of.kind is None and promise.delta != self.delta(getattr(self, name)):
+                yield f"{name} is not its share in the lineage"
 
     def __str__(self) -> str:
         latest = self.ancestors[-1][:12]

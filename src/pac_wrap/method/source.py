@@ -14,7 +14,6 @@ from pac_wrap.method.robust.weights import Draws, as_weights
 from pac_wrap.ranks.counted import Bracketed, Counter, Spread, least_auc
 from pac_wrap.ranks.memory import Pair, Ranked, auc
 from pac_wrap.ranks.passes import (
-    Bounds,
     ChunkReader,
     Partitions,
     PartitionTask,
@@ -70,9 +69,11 @@ class Source(Protocol):
 
     def held(self) -> tuple[Floats, Floats] | None:
         """Return all normal and all anomalous scores, if they are in memory after an answer."""
+        return None
 
     def origin(self) -> dict[str, Any]:
-        """Return where the scores came from, as a provenance has it."""
+        """Return where the scores came from, as a provenance has it; nothing where whoever reads knows."""
+        return {}
 
 
 def parts_of(known: Iterable[Population], of: Sequence[Population]) -> list[tuple[int, ...]]:
@@ -88,7 +89,7 @@ def parts_of(known: Iterable[Population], of: Sequence[Population]) -> list[tupl
     ]
 
 
-class PassSource:
+class PassSource(Source):
     """Scores that are read in passes, each population of which is one part of a pass."""
 
     draws: Draws | None = None
@@ -123,14 +124,6 @@ class PassSource:
         low, high = (sum(self._known.sizes[one] for one in some) for some in parts)
         return Auc(self._known.survey.largest_auc(*parts), low, high) if low and high else None
 
-    def held(self) -> tuple[Floats, Floats] | None:
-        """Return nothing: a pass keeps no scores."""
-        return None
-
-    def origin(self) -> dict[str, Any]:
-        """Return nothing: whoever reads knows."""
-        return {}
-
 
 class PartitionSource(PassSource):
     """Scores that an engine holds in partitions: `run(task)` is one pass over them.
@@ -158,18 +151,15 @@ class PartitionSource(PassSource):
         self._anomaly_label, self._sample = anomaly_label, sample
 
     def _begun(self, of: list[tuple[int, ...]], ask: Ask[T]) -> Passes:
-        bounds = self._guessed(of, ask)
-        return Passes(self._run, bounds)
-
-    def _guessed(self, of: list[tuple[int, ...]], ask: Ask[T]) -> Bounds:
-        """Return between which scores the sample puts the ranks that will be asked for."""
+        """Begin with where the sample puts the ranks that will be asked for."""
         if self._sample is None:
-            return ()
+            return Passes(self._run)
         run, shares = self._sample
         asked = partial(guess, partial(ask, score_type="float64"), of, shares)
         answer = run(PartitionTask(asked, self._anomaly_label))
         # what is wrong with it is said when all partitions are read
-        return answer.value[0] if answer.value is not None and not answer.missing else ()
+        bounds = answer.value[0] if answer.value is not None and not answer.missing else ()
+        return Passes(self._run, bounds)
 
 
 class ChunkSource(PassSource):
@@ -183,8 +173,8 @@ class ChunkSource(PassSource):
         anomaly_label: object,
         draws: Draws | None = None,
     ) -> None:
-        reader = ChunkReader(chunks, anomaly_label) if draws is None else None
-        super().__init__(reader or _WeightedChunks(chunks, anomaly_label, draws))
+        reader = ChunkReader(chunks, anomaly_label)
+        super().__init__(reader if draws is None else _WeightedChunks(chunks, anomaly_label, draws))
         self.draws = draws
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
@@ -203,10 +193,9 @@ class _WeightedChunks(ChunkReader):
         self,
         chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]],
         anomaly_label: object,
-        draws: Draws | None,
+        draws: Draws,
     ) -> None:
         super().__init__(chunks, anomaly_label)
-        assert draws is not None
         self._draws = draws
 
     def _pairs(self) -> Iterator[Pair]:
@@ -224,7 +213,7 @@ class _WeightedChunks(ChunkReader):
         return normal[kept[~mask]], anomalous[kept[mask]]
 
 
-class CountedSource:
+class CountedSource(Source):
     """Scores that an engine counts where they are, and refuses where something is wrong."""
 
     draws: Draws | None = None
@@ -258,11 +247,3 @@ class CountedSource:
             return None
         low, high = (np.concatenate([found.sample.classes[one] for one in some]) for some in parts)
         return Auc(auc(low, high), low.size, high.size) if low.size and high.size else None
-
-    def held(self) -> tuple[Floats, Floats] | None:
-        """Return nothing: the scores stay where they are."""
-        return None
-
-    def origin(self) -> dict[str, Any]:
-        """Return nothing: whoever reads knows."""
-        return {}

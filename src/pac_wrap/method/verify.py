@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import Scores, as_array, as_scores, type_of
+from pac_wrap.base.arguments import as_array, as_scores, type_of
 from pac_wrap.base.codec import flat
 from pac_wrap.base.floats import ScoreType, is_narrower, rounded
 from pac_wrap.base.text import quoted
@@ -28,6 +28,7 @@ from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_grou
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn, shown
 from pac_wrap.method.kinds import KindRequest, certify_mappings
+from pac_wrap.method.promise import LABELS
 from pac_wrap.method.robust.weights import Weights
 
 T = TypeVar("T")
@@ -36,12 +37,9 @@ _VERIFIED: Final = """\
 verified: these {} order, give this certificate
 not shown: that the detector gave these scores, that the labels are right,
            that nobody chose the rows; a digest detects accidents, not forgery"""
-
 _NO_DIGEST: Final = """\
            that these are all the very same scores: the certificate has no digest of them"""
-
 _ORDER: Final = "weights draw points in their order, which must be that of calibration"
-
 # differences of so many groups are told
 _TOLD: Final = 5
 # what the scores do not tell
@@ -87,18 +85,15 @@ def verify(
 ) -> Verification:
     """Compare a certificate with what the scores of its two classes give."""
     drawn_by = certificate.weighting
-    for label, weight in zip(("normal", "anomalous"), weights, strict=True):
-        offered = None if drawn_by is None else getattr(drawn_by, label)
-        if weight is not None and offered is None:
-            raise InputError(
-                f"the {label} points of this certificate have no weights; leave {label}_weights out"
-            )
-        if weight is None and offered is not None:
-            raise InputError(
-                f"the {label} points of this certificate were drawn by weights; give {label}_weights"
-            )
+    for label, weight in zip(LABELS, weights, strict=True):
+        drawn = drawn_by is not None and getattr(drawn_by, label) is not None
+        of = f"the {label} points of this certificate"
+        if weight is not None and not drawn:
+            raise InputError(f"{of} have no weights; leave {label}_weights out")
+        if weight is None and drawn:
+            raise InputError(f"{of} were drawn by weights; give {label}_weights")
     kind = certificate.score_type
-    low, high = _as_made(kind, normal, "normal"), _as_made(kind, anomalous, "anomalous")
+    low, high = as_made(kind, normal, "normal"), as_made(kind, anomalous, "anomalous")
 
     def again() -> Certificate:
         if certificate.by_kind:
@@ -158,7 +153,7 @@ def compare(found: T, again: T) -> Verification:
     if isinstance(found, GroupCertificate) and isinstance(again, GroupCertificate):
         return Verification(tuple(_of_groups(found, again)))
     if isinstance(found, Curve) and isinstance(again, Curve):
-        sides = (("normal", found.normal, again.normal), ("anomalous", found.anomalous, again.anomalous))
+        sides = ((label, getattr(found, label), getattr(again, label)) for label in LABELS)
         return Verification(tuple(text for side in sides for text in _of_side(*side)))
     assert isinstance(found, Certificate | ClassCertificate)
     digested = all(one.digest is not None for one in found.clauses)
@@ -173,14 +168,10 @@ def _quietly(make: Callable[[], T]) -> T:
         return make()
 
 
-def _as_made(kind: ScoreType, scores: ArrayLike | Kinds, name: str) -> Any:
+def as_made(kind: ScoreType, scores: ArrayLike | Kinds, name: str) -> Any:
+    """Return scores as calibration saw them, as doubles; rounded, unless they have lost digits since."""
     if isinstance(scores, Mapping):
         return {key: as_made(kind, one, name) for key, one in scores.items()}
-    return as_made(kind, scores, name)
-
-
-def as_made(kind: ScoreType, scores: ArrayLike, name: str) -> Scores:
-    """Return scores as calibration saw them, as doubles; rounded, unless they have lost digits since."""
     given = as_array(scores, name)
     values = as_scores(given, name)
     return rounded(values, kind) if is_narrower(kind, type_of(given)) else values
@@ -188,20 +179,17 @@ def as_made(kind: ScoreType, scores: ArrayLike, name: str) -> Scores:
 
 def _of_clauses(found: Any, expected: Any) -> Iterator[str]:
     """Yield where a certificate differs from the expected one: its clauses, then the rest."""
-    theirs, ours = ({one.of: one for one in each.clauses} for each in (found, expected))
-    for of in theirs | ours:
-        if of not in ours or of not in theirs:
-            where = "in the certificate" if of in theirs else "among the scores"
+    said, made = ({one.of: one for one in each.clauses} for each in (found, expected))
+    for of in said | made:
+        if of not in made or of not in said:
+            where = "in the certificate" if of in said else "among the scores"
             what = f"kind {quoted(of.kind)} is" if of.kind is not None else "points without kinds are"
             yield f"the {of.label} {what} only {where}"
         else:
             name = of.label if of.kind is None else f"{of.label} {quoted(of.kind)}"
-            yield from _differences(flat(theirs[of]), flat(ours[of]), f"{name}.")
-    yield from _differences(_rest(found), _rest(expected))
-
-
-def _rest(certificate: Any) -> dict[str, Any]:
-    return {name: value for name, value in flat(certificate).items() if name != "clauses"}
+            yield from _differences(flat(said[of]), flat(made[of]), f"{name}.")
+    theirs, ours = ({**flat(each), "clauses": None} for each in (found, expected))
+    yield from _differences(theirs, ours)
 
 
 def _differences(theirs: dict[str, Any], ours: dict[str, Any], where: str = "") -> Iterator[str]:

@@ -18,8 +18,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import LABELS
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, Distance, before_shift
-from pac_wrap.method.rule import Verdict
-from pac_wrap.method.thresholds import Regime
+from pac_wrap.method.rule import Regime, Verdict
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored, least, percent, share, told_apart
 from pac_wrap.report.pictures import (

@@ -19,8 +19,7 @@ from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, groups_besi
 from pac_wrap.method.promise import are_independent
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
-from pac_wrap.method.rule import Rule
-from pac_wrap.method.thresholds import Regime
+from pac_wrap.method.rule import Regime, Rule
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.report.account import (
     Account,

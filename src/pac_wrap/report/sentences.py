@@ -20,8 +20,7 @@ from pac_wrap.method.metrics import Metrics, all_exceeded
 from pac_wrap.method.promise import LABELS, Clause, Population
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
-from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.thresholds import Regime
+from pac_wrap.method.rule import Regime, Rule, Verdict
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import is_upside_down, rough_auc
 from pac_wrap.report.account import Account, Fact, Status, facts_of

@@ -29,8 +29,7 @@ from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.metrics import ViolationRate
 from pac_wrap.method.promise import OF_SERIES, Guarantee, as_guarantee, assumed
 from pac_wrap.method.provenance import Reduce, Sampling
-from pac_wrap.method.rule import Verdict
-from pac_wrap.method.thresholds import Thresholds, find_thresholds
+from pac_wrap.method.rule import Thresholds, Verdict, find_thresholds
 from pac_wrap.series.dependence import Dependence, EffectiveSize, Indices, dependence, effective_size
 from pac_wrap.tails.bounds import min_samples
 

@@ -13,8 +13,7 @@ from pac_wrap.base.arguments import check_choice
 from pac_wrap.base.text import is_unicode, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.values import Group, text_of, texts_of
-from pac_wrap.method.rule import SETS, Rule
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import SETS, Rule, Thresholds
 
 if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate

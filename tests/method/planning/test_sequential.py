@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from pac_wrap import Certificate, Guarantee, InputError, LabelUntil, Regime, UpsideDownWarning
 from pac_wrap.method.planning.sequential import PerClass
-from pac_wrap.method.rule import Rule
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.method.rule import Rule, Thresholds
 from support.kept import kept as kept_by
 
 RNG = np.random.default_rng(14)

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from pac_wrap import Certificate
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule
+from pac_wrap.method.rule import Regime, Rule
 from pac_wrap.method.strategies.interface import Abstain
-from pac_wrap.method.thresholds import Regime
 from support.strategies import LARGEST, Floats, calibrate_quietly, decided, guarantee, refusal, scores
 
 FIVE = Guarantee()
@@ -86,7 +85,7 @@ def test_the_position_picks_among_the_scores_between(position: float, tau: float
     # 98 and a little is alarm_from, 201 is clear_below: 99, 200 and 201 lie between
     certificate = calibrate(*APART, overlap=Abstain(position=position))
     assert certificate.rule == Rule(tau, tau)
-    assert certificate.ambiguity(np.concatenate(APART)) == 0.0
+    assert certificate.rule.ambiguity(np.concatenate(APART)) == 0.0
 
 
 def test_a_position_outside_is_refused() -> None:

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.rule import Rule, Thresholds, Verdict
 from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.method.strategies.raising import Algorithm1
-from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget
 from pac_wrap.tails.levels import fixed_level
@@ -286,7 +285,7 @@ def test_the_rule_is_one_threshold() -> None:
     assert certificate.verdicts([-inf, below, at, inf]).tolist() == [0, 0, 1, 1]
     assert certificate.rule.single
     assert not certificate.empty
-    assert certificate.ambiguity(normal) == 0.0
+    assert certificate.rule.ambiguity(normal) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from pac_wrap.base.floats import ceiling_up
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate, inconsistencies
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.rule import Regime, Rule, Thresholds, Verdict
 from pac_wrap.method.strategies.interface import Hold, asked_of
-from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import upper_bound
 from support.strategies import (

@@ -13,10 +13,9 @@ from pac_wrap.base.floats import ceiling_up
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule
+from pac_wrap.method.rule import Regime, Rule
 from pac_wrap.method.strategies.interface import asked_of
 from pac_wrap.method.strategies.raising import Raise, staircase
-from pac_wrap.method.thresholds import Regime
 from pac_wrap.tails.bounds import upper_bound
 from support.kept import kept as kept_by
 from support.ladder import rungs

@@ -20,8 +20,7 @@ from pac_wrap.base.floats import (
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Assumption, are_independent
-from pac_wrap.method.rule import Counted
-from pac_wrap.method.thresholds import Regime
+from pac_wrap.method.rule import Counted, Regime
 from pac_wrap.tails.bounds import lower_bound, upper_bound
 
 if TYPE_CHECKING:

@@ -40,9 +40,8 @@ from pac_wrap.method.certificate import Certificate, digest_problems, version_pr
 from pac_wrap.method.curves.band import Given, band_of
 from pac_wrap.method.promise import Clause, Guarantee
 from pac_wrap.method.provenance import Provenance, Traced
-from pac_wrap.method.rule import Rule
+from pac_wrap.method.rule import LARGEST, Rule
 from pac_wrap.method.strategies.interface import asked_of
-from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.kernels import together
 from pac_wrap.ranks.memory import (
     Rank,

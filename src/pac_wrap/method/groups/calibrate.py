@@ -15,7 +15,7 @@ from scipy.special import xlogy
 from pac_wrap.base.arguments import Scores, as_labelled, check_choice, frames_inside, type_of
 from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
-from pac_wrap.method.calibrate import CHANGES, Request, answered, signed
+from pac_wrap.method.calibrate import CHANGES, Request, answered
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, joined, shares_of
@@ -373,7 +373,7 @@ def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertifica
         pool = pooled.answer(CLASSES, partial(answered, each))
     groups = tuple(source.groups[place] for place in order)
     made = request.certificate(each, columns, part.areas[order], groups, source.score_type, pool)
-    return signed(source, made)
+    return made.with_provenance(**source.origin())
 
 
 def _warn_if_upside_down(areas: Numbers, n: Counts, groups: tuple[Group, ...]) -> None:

@@ -14,8 +14,8 @@ from pac_wrap.base.arguments import as_scores, check_rate
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.rule import LARGEST
 from pac_wrap.method.strategies.interface import Abstain, Looks
-from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.tails.bounds import Budget, Sharing, equal_deltas, min_samples, upper_bound
 from pac_wrap.tails.levels import Rungs, first_success, look_budgets
 

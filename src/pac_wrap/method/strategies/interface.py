@@ -29,8 +29,7 @@ from pac_wrap.base.floats import (
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Population, Promise, with_deltas
-from pac_wrap.method.rule import Rule
-from pac_wrap.method.thresholds import LARGEST
+from pac_wrap.method.rule import LARGEST, Rule
 from pac_wrap.ranks.memory import Rank, Ranked, count_below, kth_between, kth_smallest
 from pac_wrap.tails.bounds import (
     Budget,

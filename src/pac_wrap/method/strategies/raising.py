@@ -11,6 +11,7 @@ from pac_wrap.base.arguments import check_choice, check_rate
 from pac_wrap.base.floats import ceiling_up, from_order_key, order_key, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.rule import LARGEST
 from pac_wrap.method.strategies.interface import (
     MINUS,
     PLUS,
@@ -26,7 +27,6 @@ from pac_wrap.method.strategies.interface import (
     check_position,
     kept,
 )
-from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, upper_bound
 from pac_wrap.tails.levels import Ladder, fixed_level, local_level
