@@ -9,18 +9,18 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import Scores, as_labelled
+from pac_wrap.base.arguments import Scores, as_labelled, check_aligned, check_same_length
 from pac_wrap.base.floats import confidence_left, kept_together, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.measure import GroupMeasured
-from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, groups_beside, shown
+from pac_wrap.method.groups.values import Group, GroupColumn, shown
+from pac_wrap.method.metrics import metrics_of
 from pac_wrap.method.promise import are_independent
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule
-from pac_wrap.ranks.kernels import digest
 from pac_wrap.report.account import (
     Account,
     Fact,
@@ -58,11 +58,7 @@ _MIXTURE: Final = "about their mixture, as they stand in the table"
 
 
 class Row(NamedTuple):
-    """What is told of a group: its own certificate, and how many calibration points that leaves undecided.
-
-    `pooled` says that the promise is that of the pool, and not its own, and `kept` of which class there are
-    labels enough for a promise of its own.
-    """
+    """A group with its own certificate, how many points that leaves undecided, and what it keeps alone."""
 
     group: Group
     own: Certificate
@@ -87,10 +83,7 @@ def account_of_groups(
     detector: str | None = None,
     measured: GroupMeasured | None = None,
 ) -> Account:
-    """Return what a certificate of groups says; `drawn` are calibration scores of the worst, if at hand.
-
-    `measured` is how the rules did on labelled points that did not calibrate.
-    """
+    """Return what a certificate of groups says, with calibration scores of the worst if they are at hand."""
     sections = tuple(_sections(certificate, drawn or {}, measured))
     return replace(groups_in_short(certificate, detector), sections=sections)
 
@@ -211,10 +204,11 @@ def _verdict_of(row: Row) -> str:
 
 def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
     """Return sentences that say which groups are promised nothing, and why."""
-    columns, own = certificate.columns, ~certificate.pooled
-    found = []
-    none = "no single threshold that can be certified"
-    for which, why in ((columns.vacuous & own, "too few labels"), (columns.empty & ~columns.vacuous, none)):
+    columns, found = certificate.columns, []
+    for which, why in (
+        (columns.vacuous & ~certificate.pooled, "too few labels"),
+        (columns.empty & ~columns.vacuous, "no single threshold that can be certified"),
+    ):
         if count := int(np.count_nonzero(which)):
             first = shown(certificate.groups[int(np.argmax(which))])
             found.append(f"{count:,} of {columns.size:,} groups, such as {first}, have {why}")
@@ -238,28 +232,19 @@ def scores_by_group(
         if scores is labels is groups is None:
             return None
         raise InputError("pass the scores, labels and groups that calibrated, all three or none")
-    other = InputError(
-        "the scores, labels and groups are not those the certificate was made from; pass what calibrated"
-    )
+    from pac_wrap.method.groups.calibrate import Block
+
     _, values, marks = as_labelled(scores, labels, anomaly_label)
-    found = groups_beside(scores, values.size, groups)
-    count = len(certificate.groups)
-    numbers = [certificate.lookup.place(group) for group in found.values]
-    known = [NEVER if number is None else number for number in numbers]
-    if sorted(known) != list(range(count)):
-        raise other
-    places = np.array(known)[found.codes]
-    sizes = [np.bincount(places[marks == mark], minlength=count) for mark in (False, True)]
-    if not np.array_equal(np.stack(sizes), certificate.columns.n):
-        raise other
-    drawn = {}
-    for group in worst(certificate):
-        own = places == certificate.lookup.place(group)
-        drawn[group] = values[own & ~marks], values[own & marks]
-        made = certificate.certificates[group]
-        if (digest(drawn[group][0]), digest(drawn[group][1])) != (made.fpr.digest, made.fnr.digest):
-            raise other
-    return drawn
+    check_aligned("scores", scores, "groups", groups)
+    places, columns = certificate.lookup.places(groups), certificate.columns
+    check_same_length("scores", values.size, "groups", places.size)
+    own = None if (places < 0).any() else Block.of(values, marks, places, columns.size)
+    if own is None or not (np.array_equal(own.n, columns.n) and np.array_equal(own.digests, columns.digest)):
+        raise InputError(
+            "the scores, labels and groups are not those the certificate was made from; pass what calibrated"
+        )
+    drawn = {group: places == certificate.lookup.place(group) for group in worst(certificate)}
+    return {group: (values[rows & ~marks], values[rows & marks]) for group, rows in drawn.items()}
 
 
 def _status(certificate: GroupCertificate) -> Status:
@@ -341,7 +326,10 @@ def _summary(certificate: GroupCertificate) -> Table:
 def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Account:
     """Return the measured rates of each group next to its ceilings, the worst first."""
     rows, more = _measured_rows(certificate, measured, FEW_LISTED)
-    groups = [{"group": one} | rates_record(measured.of_place(i)) for i, one in enumerate(measured.groups)]
+    groups = [
+        {"group": one} | rates_record(metrics_of(counts))
+        for one, counts in zip(measured.groups, measured.counts, strict=False)
+    ]
     over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
     table = Table(_MEASURED, rows, "measured, the worst group first", (0, 5), key="groups", data=groups)
     status = Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
@@ -425,12 +413,10 @@ def _listed(certificate: GroupCertificate, row: Row) -> tuple[str, ...]:
 
 
 def _followed(certificate: GroupCertificate, row: Row) -> Rule:
-    """Return the rule that decides on the points of a group."""
     return certificate.pool.rule if row.pooled and certificate.pool is not None else row.own.rule
 
 
 def _one_rate(row: Row) -> str | None:
-    """Return the one rate that a group with too few labels of a class is promised."""
     return "FPR alone" if row.kept[0] else "FNR alone" if row.kept[1] else None
 
 

@@ -94,14 +94,7 @@ def sets_of(exclusions: Numbers, scores: Scores, places: Codes) -> NDArray[np.bo
 
 
 def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
-    """Return the verdict on each score by the rule at its place: normal below one row, anomaly from the next.
-
-    On NaN every rule abstains.
-
-    >>> rules = np.array([[0.3, -inf, inf], [0.7, inf, inf]])
-    >>> decided(rules, np.array([0.1, 0.5, 0.7, 0.1, inf]), np.array([0, 0, 0, 1, 2]))
-    array([ 0, -1,  1, -1,  0], dtype=int8)
-    """
+    """Return the verdict on each score by the rule at its place; on NaN every rule abstains."""
     low, high = rules
     # where the processor flushes, other numbers near zero are taken for it: keys tell
     keyed = flushes()
@@ -136,23 +129,15 @@ class GroupCertificate(Head, SavedAsJSON):
     ----------
     asked : Guarantee
         What was asked for: of each group, or of all groups together.
-    overlap : Strategy
-        What was done where the classes overlap.
     together : bool
         Whether the promises of all groups hold at once, with the deltas asked for: eq. (53).
-    score_type : "float64", "float32" or "float16"
-        The type of the calibrating scores.
     pool : Certificate, optional
         The certificate of all groups with too few labels, taken as one: eq. (55). Its promise is about their
         mixture, not about any one of them.
-    assumptions : tuple of Assumption
-        What the promises assume.
+    overlap, score_type, assumptions, version, provenance : object
+        As of a `Certificate`.
     shares : tuple of float, optional
         The deltas of the FPR and of the FNR in each group where all hold together: eq. (111).
-    version : str
-        The version of the package that made it.
-    provenance : Provenance, optional
-        Where the scores came from. It stands apart: `==` and `verify` do not look at it.
     groups : tuple
         The value of each group: a text, a number, true or false, or None for what was missing.
     columns : Columns
@@ -353,21 +338,13 @@ class GroupCertificate(Head, SavedAsJSON):
         ----------
         path : str or path
             The file: .html, .md or .json.
-        scores, labels, groups : array-like, optional
+        scores, labels, groups, anomaly_label : array-like and object, optional
             What the certificate was made from, which it does not keep; with them the page draws the scores of
-            the worst groups.
-        anomaly_label : object
-            The label that marks an anomaly.
+            the worst groups. Others are refused.
         detector : str, optional
             What the detector is called.
         measured : GroupMeasured, optional
             What `evaluate` gives for labelled points that were not used to calibrate.
-
-        Raises
-        ------
-        InputError
-            If the format is unknown, or the scores are not those the certificate was made from: how many
-            each group has, and the digests of those drawn.
         """
         from pac_wrap.report.groups import scores_by_group
         from pac_wrap.report.render import check_ending, write

@@ -48,10 +48,6 @@ class GroupMeasured:
         place = Lookup(self.groups).place(group)
         if place is None:
             raise InputError(f"there is no group {shown(group)}; `groups` lists all of them")
-        return self.of_place(place)
-
-    def of_place(self, place: int) -> Metrics:
-        """Return the rates of the group at a place."""
         return metrics_of(self.counts[place])
 
     def worst_first(self) -> Iterator[tuple[Group, Metrics]]:
