@@ -124,14 +124,20 @@ def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
 def _sections(report: Report) -> Iterator[Section]:
     certificate, kinds = report.certificate, report.certificate.by_kind
     verdicts = _verdicts(report)
-    yield _scores(report, verdicts)
+    if report.normal is not None:
+        told = "; ".join(f"{row['verdict']}: {row['scores']}" for row in verdicts)
+        alt = f"Histogram of the calibration scores of each class, in percent of the class. Verdicts: {told}."
+        shown = scores_picture(certificate.rule, report.normal, report.anomalous)
+        yield Section(items=(Figure("scores", shown, alt=alt),))
     if kinds:
         yield _kinds(report)
     steps = _kind_steps(certificate) if kinds else _next_steps(report)
     yield Section("What to do next", (Points(tuple(steps), key="next_steps"),), "next")
     if not kinds:
         yield _held_out(report)
-        yield _in_time(report)
+        series = tuple(sentence(f"{one.name}: {one.text}".removeprefix(": ")) for one in report.in_time)
+        heading = "Series that calibrated, and series that were held out"
+        yield Section(heading, (Points(series),) if series else (), "in-time", key="in_time", value=series)
         yield _practice(report)
         yield _thresholds(report)
     yield _meant(certificate, verdicts)
@@ -147,7 +153,13 @@ def _sections(report: Report) -> Iterator[Section]:
     yield embedded(text, "The rule")
     if not kinds:
         yield from only(detector=report.detector, source=report.source)
-    yield software(certificate.version, _digests(certificate, text), () if kinds else _origin(report))
+    not_taken = "not taken: the database could not compute it"
+    digests = [
+        (f"{one.of.label.capitalize()} {called(one) if kinds else 'scores'}", one.digest or not_taken)
+        for one in certificate.clauses
+    ]
+    digests.append(("Certificate (its checksum)", checksum_of(text)))
+    yield software(certificate.version, tuple(digests), () if kinds else _origin(report))
 
 
 def _kinds(report: Report) -> Section:
@@ -159,40 +171,25 @@ def _kinds(report: Report) -> Section:
     return Section("What is promised of each kind", tuple(items), "parts", key="said", value=said)
 
 
-def _in_time(report: Report) -> Section:
-    told = tuple(sentence(f"{one.name}: {one.text}" if one.name else one.text) for one in report.in_time)
-    heading = "Series that calibrated, and series that were held out"
-    return Section(heading, (Points(told),) if told else (), "in-time", key="in_time", value=told)
-
-
 def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
-    """Return what each score means."""
+    """Return what each score means; of kinds, without the shares of each class."""
     heads: tuple[str, ...] = ("Score", "Verdict", "Meaning")
     rows = [(row["scores"], row["verdict"], row["meaning"]) for row in verdicts]
-    if certificate.by_kind:
-        caption = "What each score means, whatever the kind of its point."
-        return Section(
-            "Verdicts", (Table(heads, tuple(rows), caption, key="verdicts", data=verdicts),), "verdicts"
+    caption = "What each score means, whatever the kind of its point."
+    said: tuple[str, ...] = ()
+    if not certificate.by_kind:
+        caption = (
+            "What each score means. The shares are counted on the calibration points; they are not promised."
         )
-    heads += ("Normal points", "Anomalous points")
-    counted = [tuple(_share(row[label]) for label in LABELS) for row in verdicts]
-    caption = (
-        "What each score means. The shares are counted on the calibration points; they are not promised."
-    )
-    both = tuple((*row, *shares) for row, shares in zip(rows, counted, strict=True))
-    table, said = Table(heads, both, caption, key="verdicts", data=verdicts), tuple(notes(certificate))
+        heads += ("Normal points", "Anomalous points")
+        rows = [
+            (*row, *(_share(one[label]) for label in LABELS)) for row, one in zip(rows, verdicts, strict=True)
+        ]
+        said = tuple(notes(certificate))
+    table = Table(heads, tuple(rows), caption, key="verdicts", data=verdicts)
     items = (table, Points(said)) if said else (table,)
-    return Section("Verdicts", items, "verdicts", key="notes", value=said)
-
-
-def _scores(report: Report, verdicts: list[dict[str, Any]]) -> Section:
-    """Return the histograms of both classes."""
-    if report.normal is None:
-        return Section()
-    told = "; ".join(f"{row['verdict']}: {row['scores']}" for row in verdicts)
-    alt = f"Histogram of the calibration scores of each class, in percent of the class. Verdicts: {told}."
-    shown = scores_picture(report.certificate.rule, report.normal, report.anomalous)
-    return Section(items=(Figure("scores", shown, alt=alt),))
+    key = "" if certificate.by_kind else "notes"
+    return Section("Verdicts", items, "verdicts", key=key, value=said)
 
 
 def assumptions(texts: tuple[str, ...], *more_not_promised: str) -> Section:
@@ -238,17 +235,6 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
     shown = tuple(table for table in tables if table.rows)
     value = dict(digests)
     return Section("Versions and digests", shown, "versions", True, "digests", value)
-
-
-def _digests(certificate: Certificate, text: str) -> Pairs:
-    kinds, not_taken = certificate.by_kind, "not taken: the database could not compute it"
-    return (
-        *(
-            (f"{one.of.label.capitalize()} {called(one) if kinds else 'scores'}", one.digest or not_taken)
-            for one in certificate.clauses
-        ),
-        ("Certificate (its checksum)", checksum_of(text)),
-    )
 
 
 def _assumed(certificate: Certificate) -> tuple[str, ...]:
@@ -336,7 +322,12 @@ def _held_out(report: Report) -> Section:
         return Section(heading, key="held_out")
     sides = sides_of(report.certificate, metrics)
     rows: list[tuple[str, Rate, float | None, str]] = [
-        (f"{one.name}, {one.errors}", one.measured, one.ceiling if one.kept else None, _FINDINGS[one.finding])
+        (
+            f"{one.name}, {one.mistakes}",
+            one.measured,
+            one.ceiling if one.kept else None,
+            _FINDINGS[one.finding],
+        )
         for one in sides
         if one.measured is not None
     ]
@@ -515,29 +506,29 @@ def _reached(certificate: Certificate) -> Section:
 
 
 def _column(side: Side) -> dict[str, str]:
-    clause, budget = side.clause, side.clause.budget
-    none = _TOO_FEW if side.lacks_labels else _NOTHING
+    budget = side.budget
+    none = _TOO_FEW if side.vacuous else _NOTHING
     return {
-        "Ceiling asked for": _NOTHING if side.asked is None else ceiling(side.asked),
+        "Ceiling asked for": _NOTHING if side.wanted is None else ceiling(side.wanted),
         "Ceiling certified": ceiling(side.ceiling or 1.0) if side.kept else none,
         "Confidence promised": confidence(side.delta) if side.kept else none,
         "Labelled points n": f"{side.n:,}",
-        "Error budget k*": none if clause.errors is None else f"{clause.errors:,}",
+        "Error budget k*": none if side.errors is None else f"{side.errors:,}",
         "Delta of that budget": _NOTHING if budget is None else rounded_up(budget.delta),
         "Exact confidence of that budget": none
-        if budget is None or side.lacks_labels
+        if budget is None or side.vacuous
         else floored(budget.confidence),
-        "Points beyond the other threshold": "not counted" if clause.beyond is None else f"{clause.beyond:,}",
-        "Threshold": f"{'alarm_from' if side.name == 'FPR' else 'clear_below'} = {exact(clause.threshold)}",
+        "Points beyond the other threshold": "not counted" if side.beyond is None else f"{side.beyond:,}",
+        "Threshold": f"{'alarm_from' if side.name == 'FPR' else 'clear_below'} = {exact(side.threshold)}",
     }
 
 
 def _plan(certificate: Certificate) -> Section:
     """Return the labels that the ceilings asked for need, and those of tighter ones: eq. (4)."""
-    asked = [side for side in sides_of(certificate) if side.asked is not None]
+    asked = [side for side in sides_of(certificate) if side.wanted is not None]
     value, rows = [], []
     for side in asked:
-        for lower in ((side.asked or 1.0) / divisor for divisor in _TIGHTER):
+        for lower in ((side.wanted or 1.0) / divisor for divisor in _TIGHTER):
             none = _labels(side, lower)
             if none is None:
                 continue
@@ -545,7 +536,7 @@ def _plan(certificate: Certificate) -> Section:
             value.append(
                 {
                     "side": side.name,
-                    "kind": side.label,
+                    "kind": side.of.label,
                     "ceiling": lower,
                     "delta": side.asked_delta,
                     "none_tolerated": none,
@@ -555,7 +546,7 @@ def _plan(certificate: Certificate) -> Section:
             )
             enough = "enough" if missing <= 0 else f"{missing:,} missing"
             short = f"{side.name} \N{LESS-THAN OR EQUAL TO} {ceiling(lower)}"
-            rows.append((short, f"{none:,}", f"{some:,}", f"{side.at_hand:,} {side.label}, {enough}"))
+            rows.append((short, f"{none:,}", f"{some:,}", f"{side.at_hand:,} {side.of.label}, {enough}"))
     listed = ", ".join(f"{side.name} {confidence(side.asked_delta)}" for side in asked)
     caption = (
         "Labels needed for the ceilings that were asked for and for lower ones, at the confidence asked for"
@@ -572,7 +563,7 @@ def _plan(certificate: Certificate) -> Section:
 
 def _labels(side: Side, lower: float, errors: int = 0) -> int | None:
     """Return how many labels a ceiling needs if so many are errors; None if no number is enough."""
-    found = lower if side.clause.asked is None else side.clause.asked.allowing(lower)
+    found = lower if side.asked is None else side.asked.allowing(lower)
     return None if found < LEAST_CEILING else min_samples(found, side.asked_delta, errors)
 
 
@@ -587,9 +578,9 @@ def _next_steps(report: Report) -> Iterator[str]:
                 " promise), and calibrate again on fresh points."
             )
     for side in both:
-        if side.overstated and side.asked is not None:
+        if side.overstated and side.wanted is not None:
             yield (
-                f"Do not rely on the {side.name} yet: {side.n:,} {side.label} points are worth"
+                f"Do not rely on the {side.name} yet: {side.n:,} {side.of.label} points are worth"
                 f" {_worth(side)}. Label points of more series, or points farther apart (--every)."
             )
     for side in both:
@@ -604,7 +595,7 @@ def _next_steps(report: Report) -> Iterator[str]:
 
 def _worth(side: Side) -> str:
     """Return what points of a series are worth, and why that is too little for what is promised."""
-    budget = side.clause.budget
+    budget = side.budget
     if side.effective is None or budget is None:
         return "nobody knows how many independent ones"
     fewer = Budget.of(side.at_hand, budget.rate, budget.delta)
@@ -619,21 +610,21 @@ def _worth(side: Side) -> str:
 def _label_more(side: Side) -> Iterator[str]:
     """Yield which labels are missing for what was asked, where it could not be kept."""
     n = side.n
-    if side.asked is None or not (side.lacks_labels or side.raised):
+    if side.wanted is None or not (side.vacuous or side.raised):
         return
-    needed = _labels(side, side.asked) or 0
+    needed = _labels(side, side.wanted) or 0
     if n >= needed:
-        if side.lacks_labels:  # enough for one promise at one look, but more than that is covered
-            yield f"Label more {side.label} points (at hand {n:,}, needed at least {side.needed:,})."
+        if side.vacuous:  # enough for one promise at one look, but more than that is covered
+            yield f"Label more {side.of.label} points (at hand {n:,}, needed at least {side.needed:,})."
         return
     yield (
-        f"Label more {side.label} points (at hand {n:,}, needed at least {needed:,}, missing {needed - n:,})."
-        f" With fewer, no useful rule can promise an {side.name} of at most {ceiling(side.asked)} with"
-        f" confidence {confidence(side.asked_delta)}."
+        f"Label more {side.of.label} points (at hand {n:,}, needed at least {needed:,}, missing"
+        f" {needed - n:,}). With fewer, no useful rule can promise an {side.name} of at most"
+        f" {ceiling(side.wanted)} with confidence {confidence(side.asked_delta)}."
     )
-    if n and side.lacks_labels:
+    if n and side.vacuous:
         yield (
-            f"Or ask for less: the number of {side.label} labels at hand ({n:,}) suffices for {side.name}"
+            f"Or ask for less: the number of {side.of.label} labels at hand ({n:,}) suffices for {side.name}"
             f" ceilings down to {ceiling(_lowest(side))}."
         )
 
@@ -656,7 +647,14 @@ def _decide(report: Report) -> Iterator[str]:
     elif certificate.regime is Regime.VACUOUS:
         return
     elif certificate.regime is Regime.OVERLAPPING:
-        yield f"Decide who looks at the undecided points{_how_many(report)}, and how soon."
+        rule, classes = certificate.rule, (("normal", report.normal), ("anomalous", report.anomalous))
+        shares = [
+            f"{percent(rule.ambiguity(scores))} of the {label}"
+            for label, scores in classes
+            if scores is not None and scores.size
+        ]
+        how_many = f" ({' and '.join(shares)} calibration points)" if shares else ""
+        yield f"Decide who looks at the undecided points{how_many}, and how soon."
         yield (
             "To have fewer of them, improve the detector so that the classes overlap less, or ask for a"
             " higher ceiling on fresh labels; more labels help a little."
@@ -681,36 +679,27 @@ def _decide(report: Report) -> Iterator[str]:
         )
 
 
-def _how_many(report: Report) -> str:
-    rule, classes = report.certificate.rule, (("normal", report.normal), ("anomalous", report.anomalous))
-    shares = [
-        f"{percent(rule.ambiguity(scores))} of the {label}"
-        for label, scores in classes
-        if scores is not None and scores.size
-    ]
-    return f" ({' and '.join(shares)} calibration points)" if shares else ""
-
-
 def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]:
     """Yield how far a ceiling can be lowered with the labels at hand."""
-    n = side.counted
-    if side.lacks_labels or not side.at_hand or side.name not in certificate.overlap.keeps:
+    if side.vacuous or not side.at_hand or side.name not in certificate.overlap.keeps:
         return
+    n = f"{side.n:,}{'' if side.effective is None else f', worth about {side.at_hand:,}'}"
     lowest = ceiling(_lowest(side))
-    if side.asked is None:
+    if side.wanted is None:
         yield (
-            f"Nothing is promised about {side.errors}. If they matter, set max_{side.name.lower()} for fresh"
-            f" labels: as many {side.label} ones as here ({n}) suffice for ceilings down to {lowest}."
+            f"Nothing is promised about {side.mistakes}. If they matter, set max_{side.name.lower()} for"
+            f" fresh labels: as many {side.of.label} ones as here ({n}) suffice for ceilings down to"
+            f" {lowest}."
         )
     else:
         costs = ""
         if certificate.regime is Regime.OVERLAPPING:
             costs = ", at the price of more undecided points"
         elif certificate.rule.single:
-            costs = f", at the price of more {other.errors}"
+            costs = f", at the price of more {other.mistakes}"
         yield (
-            f"For a lower {side.name} ceiling, use fresh labels: as many {side.label} ones as here ({n})"
-            f" suffice for ceilings down to {lowest}{costs}; lower ones need more."
+            f"For a lower {side.name} ceiling, use fresh labels: as many {side.of.label} ones as here"
+            f" ({n}) suffice for ceilings down to {lowest}{costs}; lower ones need more."
         )
 
 

@@ -512,7 +512,7 @@ def _held_out(points: Points, certificate: Certificate, split: SeriesSplit) -> I
     for (anomalous, name, rate), side in zip(_CLASSES, sides, strict=True):
         mine = points.labels[test] == anomalous
         wrong = mine & (verdicts == (0 if anomalous else 1))
-        ceiling = side.ceiling if certified else side.asked
+        ceiling = side.ceiling if certified else side.wanted
         if not mine.any() or ceiling is None:
             continue
         of = np.bincount(series[mine], minlength=len(points.names))

@@ -1,7 +1,7 @@
 """What a certificate says in sentences: its status, its promise, what it rests on, and what is missing."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from math import inf, nan
 from typing import Any, Final
@@ -42,7 +42,7 @@ CONSEQUENCES: Final = {
     frozenset({Verdict.NORMAL, Verdict.ABSTAIN}): "no anomaly is ever declared",
     frozenset({Verdict.ABSTAIN, Verdict.ANOMALY}): "no point is ever called normal",
 }
-_ERRORS: Final = {"normal": "false alarms", "anomalous": "missed anomalies"}
+_ERRORS: Final = {"FPR": "false alarms", "FNR": "missed anomalies"}
 MISTAKES: Final = {
     "normal": "future normal points that are called anomalies",
     "anomalous": "future anomalies that are called normal",
@@ -133,7 +133,7 @@ def account_in_short(result: Certificate | Report) -> Account:
     return Account(
         title(report.detector, known, column) + ", by kind" * kinds,
         subtitle(known, tables),
-        _status(report),
+        Status(*_status(certificate, report.metrics), int(certificate.empty or bool(certificate.overstated))),
         promise(certificate),
         tuple(warnings_of(report)),
         facts=tuple(facts(certificate)),
@@ -159,24 +159,21 @@ def subtitle(known: Provenance, named: tuple[str, ...] | None = None) -> str:
     return ", ".join(names)
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two error rates: what was asked and certified, what it rests on, and what was measured.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side(Clause):
+    """The clause that sets one of the two error rates, with what is known of it beside.
 
-    `effective` is how many independent points those of a series are worth, `misjudged` how many the rule gets
-    wrong, `overstated` whether so few independent points do not carry what is promised.
+    `name` is that of the rate, `mistakes` its errors in words; `wanted` and `asked_delta` are what was asked,
+    `delta` is that of the promise. `effective` is how many independent points those of a series are worth,
+    `misjudged` how many the rule gets wrong, `overstated` whether so few independent points do not carry what
+    is promised.
     """
 
-    clause: Clause
     name: str
-    label: str
-    errors: str
-    asked: float | None
+    mistakes: str
+    wanted: float | None
     asked_delta: float
-    ceiling: float | None
     delta: float
-    n: int
-    lacks_labels: bool
     measured: Rate | None
     exceeded: bool
     effective: float | None
@@ -189,24 +186,14 @@ class Side:
         return self.n if self.effective is None else int(min(self.effective, self.n))
 
     @property
-    def counted(self) -> str:
-        """The number of labels, and what they are worth if they are of a series."""
-        return f"{self.n:,}{'' if self.effective is None else f', worth about {self.at_hand:,}'}"
-
-    @property
-    def kept(self) -> bool:
-        """Whether a ceiling is promised that enough labels support."""
-        return self.ceiling is not None and not self.lacks_labels
-
-    @property
     def needed(self) -> int:
         """How many labelled points the budget needs at least."""
-        return self.n + self.clause.missing
+        return self.n + self.missing
 
     @property
     def raised(self) -> bool:
         """Whether the ceiling is higher than what was asked for."""
-        return self.asked is not None and (self.ceiling is None or self.ceiling > self.asked)
+        return self.wanted is not None and (self.ceiling is None or self.ceiling > self.wanted)
 
     @property
     def less_confident(self) -> bool:
@@ -224,7 +211,7 @@ class Side:
 
     def afterwards(self, rate: float) -> float:
         """Return what a rate at calibration may become, with the room that was asked for."""
-        return rate if self.clause.asked is None else self.clause.asked.afterwards(rate)
+        return rate if self.asked is None else self.asked.afterwards(rate)
 
 
 def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[Side, Side]:
@@ -238,28 +225,22 @@ def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[
     if metrics is not None:
         errors, sizes = ([getattr(rate, of) for rate in rates] for of in ("count", "n"))
         over = all_exceeded(errors, sizes, tops)
-    names = ("effective_normal", "effective_anomalous"), ("errors_normal", "errors_anomalous")
-    effective, misjudged = ([getattr(taken, name, None) for name in pair] for pair in names)
     deltas = asked.delta_fpr, asked.delta_fnr
     low, high = (
         Side(
-            clause=clause,
-            name="FPR" if clause.of.label == "normal" else "FNR",
-            label=clause.of.label,
-            errors=_ERRORS[clause.of.label],
-            asked=None if clause.asked is None else clause.asked.ceiling,
+            *(getattr(clause, one.name) for one in fields(Clause)),
+            name=name,
+            mistakes=mistakes,
+            wanted=None if clause.asked is None else clause.asked.ceiling,
             asked_delta=deltas[place],
-            ceiling=clause.ceiling,
             delta=deltas[place] if clause.certified is None else clause.certified.delta,
-            n=clause.n,
-            lacks_labels=clause.vacuous,
             measured=rates[place],
             exceeded=place in over,
-            effective=effective[place],
-            misjudged=misjudged[place],
+            effective=getattr(taken, f"effective_{clause.of.label}", None),
+            misjudged=getattr(taken, f"errors_{clause.of.label}", None),
             overstated=clause.of.label in certificate.overstated,
         )
-        for place, clause in enumerate(both)
+        for place, (clause, (name, mistakes)) in enumerate(zip(both, _ERRORS.items(), strict=True))
     )
     return low, high
 
@@ -305,7 +286,11 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
     """Yield the short account of a certificate."""
     claim, overlap, kinds = certificate.claim, certificate.overlap, certificate.by_kind
     if kinds:
-        yield from facts_of("promised", list(_promises(certificate)))
+        promises = list(map(str, certificate.promises)) or ["nothing: too few points are labelled"]
+        if len(certificate.promises) > 1:
+            joint = rounded_down(certificate.confidence)
+            promises.append(f"all of them together with confidence {joint}")
+        yield from facts_of("promised", promises)
     else:
         yield Fact("asked", str(certificate.guarantee))
         yield Fact("promised", _promised(certificate))
@@ -317,7 +302,9 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
     chosen = overlap.tried(claim.asked, claim.sizes) > 1
     if kinds:
         for label in LABELS:
-            yield from facts_of(label, list(_kinds(certificate.of(label))))
+            own = certificate.of(label)
+            names = ["" if one.of.kind is None and len(own) == 1 else f"{called(one)}: " for one in own]
+            yield from facts_of(label, [f"{name}{one.words}" for name, one in zip(names, own, strict=True)])
         yield from facts_of("binds", list(binding_words(certificate)))
     else:
         yield from (Fact("", sentence) for sentence in _beyond(certificate))
@@ -364,28 +351,11 @@ def _promised(certificate: Certificate) -> str:
     sides = [side for side in sides_of(certificate) if side.asked is not None]
     if all(side.ceiling is None for side in sides):
         return f"nothing: {certificate.overlap.unreached}; the rule abstains on every point"
-    texts = [
-        str(side.clause.certified) if side.kept else f"{side.name}: nothing {_why(side)}" for side in sides
-    ]
+    texts = [str(side.certified) if side.kept else f"{side.name}: nothing {_why(side)}" for side in sides]
     both = len(sides) == 2 and all(side.kept for side in sides)
     joint = f"; jointly {rounded_down(certificate.confidence)}" if both else ""
     only = f"only if {_CONDITION}: " if certificate.overstated else ""
     return f"{only}{', '.join(texts)}{joint}"
-
-
-def _promises(certificate: Certificate) -> Iterator[str]:
-    promises = certificate.promises
-    if not promises:
-        yield "nothing: too few points are labelled"
-    yield from map(str, promises)
-    if len(promises) > 1:
-        yield f"all of them together with confidence {rounded_down(certificate.confidence)}"
-
-
-def _kinds(own: list[Clause]) -> Iterator[str]:
-    for clause in own:
-        alone = clause.of.kind is None and len(own) == 1
-        yield clause.words if alone else f"{called(clause)}: {clause.words}"
 
 
 def _evidence(clause: Clause, of: str) -> str:
@@ -401,16 +371,16 @@ def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
     """Return sentences that say why the thresholds lie as they do, and which labels are missing."""
     sentences = []
     for side in sides_of(certificate):
-        budget = side.clause.budget
+        budget = side.budget
         if budget is not None and budget.errors is None:
             sentences.append(
-                f"{side.n:,} {side.label} scores cannot certify {side.name} <="
+                f"{side.n:,} {side.of.label} scores cannot certify {side.name} <="
                 f" {rounded_up(side.afterwards(budget.rate))} at delta = {rounded_up(budget.delta)}; at least"
                 f" {side.needed:,} are needed{_instead(side, budget)}"
             )
         elif budget is None and side.asked is not None:
             sentences.append(
-                f"{side.n:,} {side.label} scores certify no {side.name} below 1 at this threshold"
+                f"{side.n:,} {side.of.label} scores certify no {side.name} below 1 at this threshold"
             )
     return (*sentences, *_beyond(certificate))
 
@@ -428,7 +398,7 @@ def shortfall_of(certificate: Certificate) -> str | None:
 
 def _why(side: Side) -> str:
     """Return why nothing is promised of a rate, and what would do."""
-    n, budget = side.n, side.clause.budget
+    n, budget = side.n, side.budget
     labels = f"{n:,} label{'s' * (n != 1)}" if n else "no labels"
     if budget is None:
         bound = "which bound it" if n else "so it is bounded"
@@ -490,14 +460,8 @@ def _bought(clause: Clause) -> str:
     )
 
 
-def _status(report: Report) -> Status:
+def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
     """Return whether something is certified, and whether held-out points contradict it."""
-    certificate = report.certificate
-    word, words = _status_of(certificate, report.metrics)
-    return Status(word, words, int(certificate.empty or bool(certificate.overstated)))
-
-
-def _status_of(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
     clauses, kinds = certificate.clauses, certificate.by_kind
     asked = [(one, one.asked) for one in clauses if one.asked is not None]
     lacking = [one for one in clauses if one.vacuous]
@@ -531,40 +495,37 @@ def promise(certificate: Certificate) -> str:
     sides = sides_of(certificate)
     if all(side.ceiling is None for side in sides):
         return f"Nothing is promised, since {certificate.overlap.unreached}: every point is left undecided."
-    kept, lacking = [one for one in sides if one.kept], [one for one in sides if one.lacks_labels]
+    kept, lacking = [one for one in sides if one.kept], [one for one in sides if one.vacuous]
     clauses = []
     if lacking:
         counts = " and ".join(
-            f"{one.n:,} {one.label} (at least {one.needed:,} are needed)" for one in lacking
+            f"{one.n:,} {one.of.label} (at least {one.needed:,} are needed)" for one in lacking
         )
         consequence = CONSEQUENCES[frozenset(ranges(certificate.rule))]
         clauses.append(f"{consequence}, because too few points are labelled: {counts}")
-    said = [f"the rate of {MISTAKES[one.label]} is at most {ceiling(one.ceiling or 1.0)}" for one in kept]
+    said = [f"the rate of {MISTAKES[one.of.label]} is at most {ceiling(one.ceiling or 1.0)}" for one in kept]
     if len(kept) == 2:
         surely = f"both together with confidence {floored(certificate.confidence)}"
         if not certificate.confidence:
-            surely = ", ".join(f"{one.errors} with confidence {confidence(one.delta)}" for one in kept)
+            surely = ", ".join(f"{one.mistakes} with confidence {confidence(one.delta)}" for one in kept)
         clauses.append(f"{said[0]}, and {said[1]}: {surely}")
     elif kept:
         clauses.append(f"{said[0]}, with confidence {confidence(kept[0].delta)}")
-    clauses += [f"nothing is promised about {one.errors}" for one in sides if one not in kept + lacking]
-    promises = [one.clause.certified for one in kept if one.clause.certified is not None]
+    clauses += [f"nothing is promised about {one.mistakes}" for one in sides if one not in kept + lacking]
+    promises = [one.certified for one in kept if one.certified is not None]
     if room := [f"{one.name}, {one.room}" for one in promises if one.room]:
         clauses.append(f"with room for this: {'; '.join(room)}")
     if not certificate.overlap.proved:
         clauses.append("this confidence is not guaranteed")
     text = "; ".join(clauses)
-    if doubted := [_doubt(one) for one in sides if one.overstated]:
+    doubted = []
+    for one in (side for side in sides if side.overstated):
+        points = f"the {one.n:,} {one.of.label} points"
+        worth = f"{points} are worth about {one.at_hand:,} independent ones"
+        doubted.append(f"it is unknown what {points} are worth" if one.effective is None else worth)
+    if doubted:
         return f"But {' and '.join(doubted)}. If they were independent, this would hold: {text}."
     return f"{text[0].upper()}{text[1:]}."
-
-
-def _doubt(side: Side) -> str:
-    """Return what points of a series are worth, where that is too little for what is promised."""
-    points = f"{side.n:,} {side.label} points"
-    if side.effective is None:
-        return f"it is unknown what the {points} are worth"
-    return f"the {points} are worth about {side.at_hand:,} independent ones"
 
 
 def _kind_promise(certificate: Certificate) -> str:
@@ -612,36 +573,39 @@ def notes(certificate: Certificate) -> Iterator[str]:
             f" in the long run at least {sure} of the certificates made in this way would be true."
         )
         if len(kept) == 2:
-            alone = [f"{side.errors} {floored(certificate.confidences[side.name])}" for side in kept]
+            alone = [f"{side.mistakes} {floored(certificate.confidences[side.name])}" for side in kept]
             yield f"Each part on its own holds with more confidence: {alone[0]}, {alone[1]}."
     if ranges(certificate.rule).get(Verdict.ABSTAIN, (None, None)) != (None, None):
         yield "Points that cannot be decided are left to you, and do not count as errors."
-    if changes := list(_raises(sides)):
+    changes = []
+    for side in sides if any(side.ceiling is not None for side in sides) else ():
+        if side.raised:
+            now = "no ceiling" if side.ceiling is None else ceiling(side.ceiling)
+            changes.append(f"the ceiling of {side.mistakes} went from {ceiling(side.wanted or 1.0)} to {now}")
+        if side.less_confident:
+            before, now = confidence(side.asked_delta), confidence(side.delta)
+            changes.append(f"the confidence on {side.mistakes} went from {before} to {now}")
+    if changes:
         why = "One threshold could not keep what was asked for"
         if certificate.separable:
             why = "The ladder of raise begins above the ceilings that one threshold keeps here"
         yield f"{why}: {'; '.join(changes)}."
 
 
-def _raises(sides: Iterable[Side]) -> Iterator[str]:
-    if all(side.ceiling is None for side in sides):
-        return
-    for side in sides:
-        if side.raised:
-            now = "no ceiling" if side.ceiling is None else ceiling(side.ceiling)
-            yield f"the ceiling of {side.errors} went from {ceiling(side.asked or 1.0)} to {now}"
-        if side.less_confident:
-            yield (
-                f"the confidence on {side.errors} went from {confidence(side.asked_delta)} to"
-                f" {confidence(side.delta)}"
-            )
-
-
 def warnings_of(report: Report) -> Iterator[str]:
     """Yield reasons not to rely on the promise yet."""
     certificate = report.certificate
     if certificate.by_kind:
-        yield from _kind_warnings(certificate)
+        for one in certificate.clauses:
+            if one.vacuous:
+                label = one.of.label
+                never = (
+                    "no anomaly is ever declared" if label == "normal" else "no point is ever called normal"
+                )
+                yield (
+                    f"Too few {label} points of {called(one)} are labelled: {one.n:,}, and"
+                    f" {one.n + one.missing:,} are needed. So {never}."
+                )
         return
     sides = sides_of(certificate, report.metrics)
     if not certificate.overlap.proved and any(side.ceiling is not None for side in sides):
@@ -662,7 +626,7 @@ def warnings_of(report: Report) -> Iterator[str]:
                 f" its ceiling of {ceiling(side.ceiling or 1.0)}. Do not rely on the promise before the"
                 " reason is known."
             )
-            if side.clause.asked is not None and side.clause.asked.label_noise is not None:
+            if side.asked is not None and side.asked.label_noise is not None:
                 yield f"{NEW_LABELS[0].upper()}{NEW_LABELS[1:]}."
     normal, anomalous = report.normal, report.anomalous
     if normal is None or anomalous is None or not (normal.size and anomalous.size):
@@ -672,14 +636,3 @@ def warnings_of(report: Report) -> Iterator[str]:
             "Anomalies score lower than normal points. If low scores mean anomalous, negate the scores and"
             " calibrate again."
         )
-
-
-def _kind_warnings(certificate: Certificate) -> Iterator[str]:
-    for one in certificate.clauses:
-        if one.vacuous:
-            label = one.of.label
-            never = "no anomaly is ever declared" if label == "normal" else "no point is ever called normal"
-            yield (
-                f"Too few {label} points of {called(one)} are labelled: {one.n:,}, and"
-                f" {one.n + one.missing:,} are needed. So {never}."
-            )
