@@ -47,7 +47,7 @@ from pac_wrap.report.sentences import (
     ranges,
     sides_of,
 )
-from pac_wrap.tails.bounds import LEAST_CEILING, Budget, Rate, min_samples, upper_bound
+from pac_wrap.tails.bounds import LEAST_CEILING, Budget, min_samples, upper_bound
 from pac_wrap.version import __version__
 
 Pairs = tuple[tuple[str, str], ...]
@@ -174,7 +174,7 @@ def _kinds(report: Report) -> Section:
 def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
     """Return what each score means; of kinds, without the shares of each class."""
     heads: tuple[str, ...] = ("Score", "Verdict", "Meaning")
-    rows = [(row["scores"], row["verdict"], row["meaning"]) for row in verdicts]
+    rows: list[tuple[str, ...]] = [(row["scores"], row["verdict"], row["meaning"]) for row in verdicts]
     caption = "What each score means, whatever the kind of its point."
     said: tuple[str, ...] = ()
     if not certificate.by_kind:
@@ -182,9 +182,10 @@ def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
             "What each score means. The shares are counted on the calibration points; they are not promised."
         )
         heads += ("Normal points", "Anomalous points")
-        rows = [
-            (*row, *(_share(one[label]) for label in LABELS)) for row, one in zip(rows, verdicts, strict=True)
-        ]
+        for place, row in enumerate(verdicts):
+            counts = (row[label].values() for label in LABELS)
+            shares = ("not counted" if count is None else share(count, n) for count, n in counts)
+            rows[place] = *rows[place], *shares
         said = tuple(notes(certificate))
     table = Table(heads, tuple(rows), caption, key="verdicts", data=verdicts)
     items = (table, Points(said)) if said else (table,)
@@ -207,13 +208,11 @@ def assumptions(texts: tuple[str, ...], *more_not_promised: str) -> Section:
 
 def embedded(text: str, rules: str) -> Section:
     """Return the certificate itself, unless it is too long for a page."""
-    said = f"{rules} with every digit, as a file that programs read; loading it never runs code."
-    items: tuple[Item, ...] = (said, File("certificate.json", text))
+    items: tuple[Item, ...] = ("It is too long for this page; save it beside the page.",)
     value = None
-    if len(text) > _LONGEST:
-        items = ("It is too long for this page; save it beside the page.",)
-    else:
-        value = json.loads(text)
+    if len(text) <= _LONGEST:
+        said = f"{rules} with every digit, as a file that programs read; loading it never runs code."
+        items, value = (said, File("certificate.json", text)), json.loads(text)
     return Section("The certificate", items, "certificate", True, "certificate", value)
 
 
@@ -233,8 +232,7 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
         Table(("Of", "Digest"), digests, guard, verbatim=True),
     )
     shown = tuple(table for table in tables if table.rows)
-    value = dict(digests)
-    return Section("Versions and digests", shown, "versions", True, "digests", value)
+    return Section("Versions and digests", shown, "versions", True, "digests", dict(digests))
 
 
 def _assumed(certificate: Certificate) -> tuple[str, ...]:
@@ -311,53 +309,32 @@ def _meanings(certificate: Certificate) -> Iterator[tuple[Verdict, str]]:
             yield verdict, f"{said} How many {others} get this verdict is not promised."
 
 
-def _share(counted: dict[str, Any]) -> str:
-    return "not counted" if counted["count"] is None else share(counted["count"], counted["n"])
-
-
 def _held_out(report: Report) -> Section:
     """Return the rates on held-out points against their ceilings."""
     heading, metrics = "Measured on held-out points", report.metrics
     if metrics is None:
         return Section(heading, key="held_out")
     sides = sides_of(report.certificate, metrics)
-    rows: list[tuple[str, Rate, float | None, str]] = [
-        (
-            f"{one.name}, {one.mistakes}",
-            one.measured,
-            one.ceiling if one.kept else None,
-            _FINDINGS[one.finding],
-        )
-        for one in sides
-        if one.measured is not None
-    ]
-    rows += [
-        (f"abstained, {label}", rate, None, "nothing promised")
-        for label, rate in (
-            ("normal", metrics.abstained_normal),
-            ("anomalous", metrics.abstained_anomalous),
-        )
-    ]
-    table = Table(
-        ("Rate", "Measured", "Interval", "Points", "Ceiling", "Finding"),
-        tuple(
-            (
-                name,
-                percent(rate.value) if rate.n else "no points",
-                f"{percent(rate.low)} to {percent(rate.high)}" if rate.n else "",
-                f"{rate.n:,}",
-                "none" if promised is None else ceiling(promised),
-                finding,
-            )
-            for name, rate, promised, finding in rows
-        ),
-        "Rates on labelled points that were not used to calibrate, with exact intervals."
-        " Significantly: by an exact one-sided test at 5 %, for one look at these points.",
-        key="held_out",
-        data=rates_record(metrics)
-        | {"findings": {one.name.lower(): _FINDINGS[one.finding] for one in sides}},
+    tops = ["none" if one.finding == "no promise" else ceiling(one.ceiling or 1.0) for one in sides]
+    rows = []
+    for name, rate, top, finding in (
+        (f"FPR, {sides[0].mistakes}", metrics.fpr, tops[0], sides[0].finding),
+        (f"FNR, {sides[1].mistakes}", metrics.fnr, tops[1], sides[1].finding),
+        ("abstained, normal", metrics.abstained_normal, "none", "no promise"),
+        ("abstained, anomalous", metrics.abstained_anomalous, "none", "no promise"),
+    ):
+        measured, interval = "no points", ""
+        if rate.n:
+            measured, interval = percent(rate.value), f"{percent(rate.low)} to {percent(rate.high)}"
+        rows.append((name, measured, interval, f"{rate.n:,}", top, _FINDINGS[finding]))
+    columns = ("Rate", "Measured", "Interval", "Points", "Ceiling", "Finding")
+    caption = (
+        "Rates on labelled points that were not used to calibrate, with exact intervals. Significantly: by an"
+        " exact one-sided test at 5 %, for one look at these points."
     )
-    return Section(heading, (table,), "held-out")
+    findings = {one.name.lower(): _FINDINGS[one.finding] for one in sides}
+    data = rates_record(metrics) | {"findings": findings}
+    return Section(heading, (Table(columns, tuple(rows), caption, key="held_out", data=data),), "held-out")
 
 
 def _practice(report: Report) -> Section:

@@ -61,12 +61,20 @@ def put(file: Path, content: str | bytes) -> None:
 def rendered(account: Account, path: str | os.PathLike[str]) -> str | bytes:
     """Return an account in the format that a file's name asks for."""
     ending = Path(path).suffix.lower()
-    if ending in _PICTURES and account.picture is not None:
-        return drawn(account.picture, ending)
-    check_ending(path)
-    if ending in _PICTURES:
-        raise InputError(f"{Path(path).name} is a picture, for which the scores are not at hand")
-    return {".html": html, ".md": markdown, ".json": as_json}[ending](account)
+    if ending not in _PICTURES or account.picture is None:
+        check_ending(path)
+        if ending in _PICTURES:
+            raise InputError(f"{Path(path).name} is a picture, for which the scores are not at hand")
+        return {".html": html, ".md": markdown, ".json": as_json}[ending](account)
+    from pac_wrap.report import figures
+
+    figure = getattr(figures, f"plot_{account.picture.kind}")(*account.picture.data).get_figure(root=True)
+    figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
+    if ending == ".svg":  # the same bytes for the same result
+        return figures.to_svg(figure, account.picture.alt) + "\n"
+    image = BytesIO()
+    figure.savefig(image, format=ending[1:], dpi=144)
+    return image.getvalue()
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
@@ -191,8 +199,10 @@ def html(account: Account) -> str:
     script = "" if explorer is None else "".join(map(_asset, ("numbers.js", "controls.js", "explorer.js")))
     style = _asset("controls.css") + _asset("page.css")
     policy = _POLICY.format(_hash(style), f"script-src {_hash(script)}; " if script else "")
-    text: str = _template("page.html.j2").render(
-        account=account, policy=policy, style=style, script=script, explorer=explorer
+    text: str = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(account=account, policy=policy, style=style, script=script, explorer=explorer)
     )
     return text
 
@@ -200,21 +210,10 @@ def html(account: Account) -> str:
 def notebook(result: Any, lines: int | None = None) -> str:
     """Return the short account of a result as a notebook shows it: HTML without script or style."""
     account = account_of(result, brief=True)
-    text: str = _template("notebook.html.j2").render(account=account, facts=account.facts[:lines])
+    text: str = (
+        _environment().get_template("notebook.html.j2").render(account=account, facts=account.facts[:lines])
+    )
     return text.strip()
-
-
-def drawn(picture: Figure, ending: str) -> str | bytes:
-    """Return a figure that matplotlib draws, as SVG text or as the bytes of another format."""
-    from pac_wrap.report import figures
-
-    figure = getattr(figures, f"plot_{picture.kind}")(*picture.data).get_figure(root=True)
-    figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
-    if ending == ".svg":  # the same bytes for the same result
-        return figures.to_svg(figure, picture.alt) + "\n"
-    image = BytesIO()
-    figure.savefig(image, format=ending[1:], dpi=144)
-    return image.getvalue()
 
 
 def _asset(name: str) -> str:
@@ -242,7 +241,3 @@ def _environment() -> "Environment":
     made.filters["kind"] = lambda item: type(item).__name__
     made.filters["capital"] = lambda text: f"{text[:1].upper()}{text[1:]}"
     return made
-
-
-def _template(name: str) -> Any:
-    return _environment().get_template(name)

@@ -9,13 +9,12 @@ import numpy as np
 
 from pac_wrap.base.floats import between, confidence_left, float_below, rounded_down, rounded_up
 from pac_wrap.base.text import listed, quoted, visible
-from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Bounds, Workload
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.classes import ClassCertificate
 from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.band import TOGETHER
-from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.curves.curve import Curve, best
 from pac_wrap.method.metrics import Measured, Metrics
 from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.promise import OF_DRAWS, Guarantee, Promise
@@ -25,7 +24,6 @@ from pac_wrap.method.strategies.interface import Looks
 from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only
 from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
 from pac_wrap.report.sentences import made_facts, sides_of
-from pac_wrap.series.dependence import EffectiveSize
 from pac_wrap.series.points import Points, SeriesSplit
 from pac_wrap.tails.bounds import Budget, Rate, cdf, min_samples, upper_bound
 
@@ -155,28 +153,26 @@ def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> 
         )
         for one in records
     )
+    # which ceilings so few labels keep nowhere; that depends on no score
+    curve, too_few = contenders[0].curve, []
+    for promise in asked.promises:
+        side = curve.normal if promise.of.label == "normal" else curve.anomalous
+        lowest = side.bounds[0] if side.bounds else 1.0
+        if lowest > promise.ceiling:
+            too_few.append(
+                f"too few labels for {promise.name} <= {rounded_up(promise.ceiling)}: {side.n:,}"
+                f" {promise.of.label} ones bound it by {rounded_up(lowest)} at best"
+            )
     sure = confidence_of(contenders)
     shared = f", shared by {len(contenders):,}" if len(contenders) > 1 else ""
     items: tuple[str | Table, ...] = (
         f"asked: {asked}{shared}",
         Table(("score", "AUC", *names.values()), rows, key="contenders", data=records),
         f"* the best; all bounds, at every threshold of each, hold at once with {rounded_down(sure)}",
-        *_too_few(contenders[0].curve, asked),
+        *too_few,
     )
     stated = {name: getattr(asked, name) for name in ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")}
     return Account(sections=(*only(asked=stated, confidence=float_below(sure)), Section(items=items)))
-
-
-def _too_few(curve: Curve, asked: Guarantee) -> Iterator[str]:
-    """Yield which ceilings so few labels keep nowhere; that depends on no score."""
-    for promise in asked.promises:
-        side = curve.normal if promise.of.label == "normal" else curve.anomalous
-        lowest = side.bounds[0] if side.bounds else 1.0
-        if lowest > promise.ceiling:
-            yield (
-                f"too few labels for {promise.name} <= {rounded_up(promise.ceiling)}: {side.n:,}"
-                f" {promise.of.label} ones bound it by {rounded_up(lowest)} at best"
-            )
 
 
 def _framed(columns: Iterable[str], rows: Iterable[tuple[str, ...]], caption: str) -> Table:
@@ -404,11 +400,17 @@ def account_of_curve(curve: Curve) -> Account:
     """Return what a curve says: what a few ceilings cost the other rate."""
     facts = []
     for name, rate, side in (("normal", "FPR", curve.normal), ("anomalous", "FNR", curve.anomalous)):
-        top = "" if side.top is None else f"; where it would exceed {rounded_up(side.top)}, nothing is said"
+        beyond = (
+            "" if side.top is None else f"; where it would exceed {rounded_up(side.top)}, nothing is said"
+        )
         bound = f"every bound of the {rate} holds with {confidence(side.delta)}"
-        facts.append(Fact(name, f"{side.n:,} scores, {bound}{top}"))
-    facts += facts_of("keeps", [f"FPR <= {rounded_up(rate)}: {_chosen(curve, rate)}" for rate in _OF_CURVE])
+        facts.append(Fact(name, f"{side.n:,} scores, {bound}{beyond}"))
     _, fpr, fnr = curve.steps()
+    keeps = []
+    for top in _OF_CURVE:
+        chosen = "no threshold" if best(fpr, fnr, top) is None else _bounds_of(curve.choose(max_fpr=top))
+        keeps.append(f"FPR <= {rounded_up(top)}: {chosen}")
+    facts += facts_of("keeps", keeps)
     if (np.maximum(fpr, fnr) < 1.0).any():
         facts.append(Fact("balanced", _bounds_of(curve.balanced())))
     joint = rounded_down(curve.confidence)
@@ -421,13 +423,6 @@ def account_of_curve(curve: Curve) -> Account:
     drawn = Figure("curve", (curve,), alt=alt)
     facts += made_facts(curve)
     return Account("Bounds at every threshold", status=status, facts=tuple(facts), of="curve", picture=drawn)
-
-
-def _chosen(curve: Curve, rate: float) -> str:
-    try:
-        return _bounds_of(curve.choose(max_fpr=rate))
-    except InputError:
-        return "no threshold"
 
 
 def _bounds_of(certificate: Certificate) -> str:
@@ -478,7 +473,11 @@ def facts_of_series(
     for anomalous, name, _ in _CLASSES:
         found = list(points.within(certificate.thresholds, anomalous, among)) if count > 1 else []
         if found:
-            yield Fact("", _within(name, found))
+            worst, lowest = min(found, key=lambda pair: (pair[1].effective or 0.0) / pair[1].n)
+            depend = sum(one.misleading for _, one in found)
+            said = f"{name} steps depend on each other within {depend:,} of {len(found):,} series, most in"
+            worth = f"{lowest.n:,} are worth about {lowest.effective or 0.0:,.0f}"
+            yield Fact("", f"{said} {quoted(worst)}: {worth}")
             together = points.effective_size(certificate.thresholds, anomalous, among).effective
             alone = sum(one.effective or 0.0 for _, one in found)
             if together is not None and together < _DIFFER * alone:
@@ -490,15 +489,6 @@ def facts_of_series(
         yield Fact("", "so no spacing helps, and what is promised of all may hold for none of them by itself")
     if split is not None:
         yield from facts_of("held out", list(_held_out(points, certificate, split)))
-
-
-def _within(name: str, found: list[tuple[str, EffectiveSize]]) -> str:
-    worst, lowest = min(found, key=lambda pair: (pair[1].effective or 0.0) / pair[1].n)
-    depend = sum(one.misleading for _, one in found)
-    return (
-        f"{name} steps depend on each other within {depend:,} of {len(found):,} series, most in"
-        f" {quoted(worst)}: {lowest.n:,} are worth about {lowest.effective or 0.0:,.0f}"
-    )
 
 
 def _held_out(points: Points, certificate: Certificate, split: SeriesSplit) -> Iterator[str]:

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_scores
-from pac_wrap.base.floats import order_key, rounded, rounded_down, rounded_up
+from pac_wrap.base.floats import rounded, rounded_down, rounded_up
 from pac_wrap.base.text import LONGEST, quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Prevalence, as_interval
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Metrics, all_exceeded
-from pac_wrap.method.promise import LABELS, Clause, Population
+from pac_wrap.method.promise import LABELS, Clause, Population, binding
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule, Verdict
@@ -62,10 +62,8 @@ class Origin:
 class Report:
     """A certificate with the scores it was calibrated on, if they are at hand, and what else is known.
 
-    `metrics` are rates measured on held-out points, `prevalence` is the share of anomalies among future
-    points, or two between which it lies, `in_time` what is said of series that calibrate and of those that
-    were held out. Scores that are not those of the certificate are refused, because everything that is said
-    about calibration points would be untrue.
+    `metrics` were measured on held-out points, `in_time` is said of series. Scores that are not those of the
+    certificate are refused, because everything that is said about calibration points would be untrue.
     """
 
     certificate: Certificate
@@ -308,8 +306,16 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
         yield from facts_of("binds", list(binding_words(certificate)))
     else:
         yield from (Fact("", sentence) for sentence in _beyond(certificate))
-        of = f"confidence of this {overlap.choices} alone" if chosen else "exact confidence"
-        yield from (Fact(clause.of.label, _evidence(clause, of)) for clause in certificate.clauses)
+        for clause in certificate.clauses:
+            text, budget = f"{clause.n:,} score{'s' * (clause.n != 1)}", clause.budget
+            if budget is None:
+                text += ", nothing promised"
+            elif budget.errors is None:
+                text += ", too few for any error budget"
+            else:
+                of = f"confidence of this {overlap.choices} alone" if chosen else "exact confidence"
+                text += f", error budget {budget.errors:,}, {of} {rounded_down(budget.confidence)}"
+            yield Fact(clause.of.label, text)
     if certificate.sampling is not None:
         yield from facts_of("series", (str(certificate.sampling), certificate.sampling.worth))
     if certificate.weighting is not None:
@@ -356,15 +362,6 @@ def _promised(certificate: Certificate) -> str:
     joint = f"; jointly {rounded_down(certificate.confidence)}" if both else ""
     only = f"only if {_CONDITION}: " if certificate.overstated else ""
     return f"{only}{', '.join(texts)}{joint}"
-
-
-def _evidence(clause: Clause, of: str) -> str:
-    text, budget = f"{clause.n:,} score{'s' * (clause.n != 1)}", clause.budget
-    if budget is None:
-        return f"{text}, nothing promised"
-    if budget.errors is None:
-        return f"{text}, too few for any error budget"
-    return f"{text}, error budget {budget.errors:,}, {of} {rounded_down(budget.confidence)}"
 
 
 def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
@@ -429,35 +426,24 @@ def _beyond(certificate: Certificate) -> Iterator[str]:
 def binding_words(certificate: Certificate) -> Iterator[str]:
     """Yield which kind sets each threshold, and what more labels of it would buy."""
     names = ("alarm_from", "clear_below")
-    for label, binding, name in zip(LABELS, (certificate.fpr, certificate.fnr), names, strict=True):
-        own = certificate.of(label)
-        if binding.threshold is None or len(own) == 1:
+    for label, one, name in zip(LABELS, (certificate.fpr, certificate.fnr), names, strict=True):
+        own, budget = certificate.of(label), one.budget
+        if one.threshold is None or budget is None or len(own) == 1:
             continue
-        text = f"{binding.of.label} {called(binding)} sets {name} = {binding.threshold!r}"
-        if others := [one for one in own if one.of != binding.of and one.threshold is not None]:
-            following = max(others, key=_reach)
+        text = f"{label} {called(one)} sets {name} = {one.threshold!r}"
+        if others := [other for other in own if other.of != one.of and other.threshold is not None]:
+            following = binding(others, counted=False)
             text = f"{text}; without it, it would be {following.threshold!r}, of {called(following)}"
         yield text
-        yield _bought(binding)
-
-
-def _reach(clause: Clause) -> tuple[int, bool]:
-    """Return how far a threshold lies towards where it decides nothing; one that lacks labels goes first."""
-    key = int(order_key(clause.threshold or 0.0))
-    return key if clause.of.label == "normal" else -key, clause.vacuous
-
-
-def _bought(clause: Clause) -> str:
-    budget = clause.budget
-    assert budget is not None  # it binds
-    if budget.errors is None:
-        return f"it has {clause.n:,} labels, and {clause.n + budget.missing:,} are needed for any threshold"
-    more = Budget.of(_MORE * clause.n, budget.rate, budget.delta)
-    now, then = (rounded_down((one.errors or 0) / one.n, 100, 4) for one in (budget, more))
-    return (
-        f"its {clause.n:,} labels allow {budget.errors:,} errors, {now} % where the ceiling is"
-        f" {rounded_up(budget.rate, 100)} %; {more.n:,} would allow {then} %"
-    )
+        if budget.errors is None:
+            yield f"it has {one.n:,} labels, and {one.n + budget.missing:,} are needed for any threshold"
+            continue
+        more = Budget.of(_MORE * one.n, budget.rate, budget.delta)
+        now, then = (rounded_down((some.errors or 0) / some.n, 100, 4) for some in (budget, more))
+        yield (
+            f"its {one.n:,} labels allow {budget.errors:,} errors, {now} % where the ceiling is"
+            f" {rounded_up(budget.rate, 100)} %; {more.n:,} would allow {then} %"
+        )
 
 
 def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
