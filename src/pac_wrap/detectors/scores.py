@@ -69,8 +69,6 @@ def anomaly_scores(
     --------
     >>> anomaly_scores(lambda X: X[:, 0], np.array([[1.0, 5.0], [2.0, 6.0]]))
     array([1., 2.])
-    >>> anomaly_scores("precomputed", [0.1, 0.7])
-    array([0.1, 0.7])
     """
     check_choice("polarity", polarity, ("auto", "higher", "lower"))
     raw, flip = _scorer(detector, anomaly_label, known=polarity != "auto")
