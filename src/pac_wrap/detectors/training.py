@@ -95,7 +95,7 @@ def divide(
 def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState) -> tuple[Indices, Indices]:
     """Return the rows to train on and those to calibrate on, `share` of each of many classes."""
     places = np.unique(y, return_inverse=True)[1]
-    classes = [places == place for place in range(places.max(initial=-1) + 1)]
+    classes = [places == place for place in range(places.max(initial=0) + 1)]
     drawn = _drawn(classes, [round(share * np.count_nonzero(one)) for one in classes], random)
     train, held_out = np.flatnonzero(~drawn), np.flatnonzero(drawn)
     if not train.size or not held_out.size:
