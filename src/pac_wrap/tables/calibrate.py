@@ -548,7 +548,7 @@ def _opened(
     listed = [files] if isinstance(files, (str, PathLike)) else files
     if not listed:
         raise InputError("files are empty; name at least one file or pattern")
-    return open_table([*map(fspath, listed)], columns, label, passes=True, delimiter=delimiter)
+    return open_table([fspath(file) for file in listed], columns, label, passes=True, delimiter=delimiter)
 
 
 def are_calibration(source: TableSource, certificate: Certificate, measured: tuple[int, int]) -> bool:

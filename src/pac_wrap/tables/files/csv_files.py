@@ -6,6 +6,7 @@ compiled, so are those with quotes.
 """
 
 import codecs
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,7 @@ _ODD: Final = (
     "is not UTF-8, or holds a NUL byte; convert the file first, for example with iconv -f cp1252 -t utf-8"
 )
 PACKED: Final = ".gz"
+_EMPTY: Final = re.compile(rb"(?<=\n)\r?\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,7 @@ def _blocks(reader: ByteReader) -> Iterator[bytes]:
 def _scan(reader: ByteReader, delimiter: str) -> tuple[int, int, int, str] | None:
     """Return the lines, how many are empty, the delimiters and the line end; None if there is more to it."""
     mark, decoder = ord(delimiter), codecs.getincrementaldecoder("utf-8")()
-    newlines = returns = pairs = empty = packed_empty = delimiters = 0
+    newlines = returns = pairs = empty = delimiters = 0
     last = head = b""
     while block := reader.read1(_BLOCK):
         head = (head + block[:4])[:4]
@@ -274,27 +276,21 @@ def _scan(reader: ByteReader, delimiter: str) -> tuple[int, int, int, str] | Non
                 decoder.decode(block)
         except UnicodeDecodeError:
             return None
-        data, start = np.frombuffer(last + block, dtype=np.uint8), len(last)
+        text = last + block
+        data = np.frombuffer(text, np.uint8)
         ends = data == 10
-        newlines += int(np.count_nonzero(ends[start:]))
-        delimiters += int(np.count_nonzero(data[start:] == mark))
-        empty += int(np.count_nonzero(ends[max(start, 1) :] & ends[max(start, 1) - 1 : -1]))
-        if b"\r" in block or last[-1:] == b"\r":
-            carriage = data == 13
-            returns += int(np.count_nonzero(carriage[start:]))
-            after = ends[max(start, 1) :] & carriage[max(start, 1) - 1 : -1]
-            pairs += int(np.count_nonzero(after))
-            later = ends[max(start, 2) :] & carriage[max(start, 2) - 1 : -1] & ends[max(start, 2) - 2 : -2]
-            packed_empty += int(np.count_nonzero(later))
-        last = (last + block)[-2:]
+        newlines += int(np.count_nonzero(ends[len(last) :]))
+        delimiters += int(np.count_nonzero(data[len(last) :] == mark))
+        returns += block.count(b"\r")
+        pairs += (last[-1:] + block).count(b"\r\n") if returns else 0
+        if (ends[1:] & ends[:-1]).any() or (returns and b"\n\r\n" in text):
+            empty += sum(found.end() > len(last) for found in _EMPTY.finditer(text))
+        last = text[-2:]
     if decoder.getstate()[0] or head.removeprefix(MARK)[:1] in (b"\n", b"\r", b""):
         return None
-    lines = newlines + (last[-1:] != b"\n")
-    if not returns:
-        return lines, empty, delimiters, "\n"
-    if returns == pairs == newlines:
-        return lines, packed_empty, delimiters, "\r\n"
-    return None
+    if returns not in (0, pairs) or (returns and newlines != pairs):
+        return None
+    return newlines + (last[-1:] != b"\n"), empty, delimiters, "\r\n" if returns else "\n"
 
 
 # how the cells of a column must be spelled for it to become numbers in a file that has types

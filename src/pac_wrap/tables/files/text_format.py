@@ -339,7 +339,7 @@ class JsonRows:
                 continue
             else:
                 texts = [line for text in piece.split("\n") if (line := text.strip(_BLANK))]
-            rows = _flat_objects(texts)
+            rows: list[Any] | None = _flat_objects(texts)
             error = None
             if rows is None:
                 found: list[Any] = [_object(text, self._on_lines) for text in texts]
