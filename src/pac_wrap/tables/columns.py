@@ -107,16 +107,21 @@ def only_in_csv(delimiter: str | None) -> None:
         raise InputError("the delimiter is for CSV, and what is read is none; leave it out")
 
 
-def number(text: str) -> float | None:
-    """Return a text as a number by the rules of the house, NaN if it is empty, None if it is no number."""
-    if not text:
+def number(value: Any) -> float | None:
+    """Return a value as a number by the rules of the house, NaN if it is missing, None if it is no number."""
+    if value is None or value == "":
         return nan
-    if not _are_plain(text):
+    if isinstance(value, str):
+        if not _are_plain(value):
+            return None
+    elif type(value) not in (float, int):
         return None
     try:
-        return float(text)
+        return float(value)
     except ValueError:
         return None
+    except OverflowError:  # the same digits as a text are an infinity
+        return inf if value > 0 else -inf
 
 
 def read_scores(
@@ -136,7 +141,7 @@ def read_scores(
         pass
     found: list[float] = []
     for value in values:
-        read = _as_number(value)
+        read = number(value)
         if read is None or (isnan(read) and not abstain):
             row = before + len(found) + 1
             remedy = "drop such rows or make the detector score them"
@@ -169,18 +174,6 @@ def refuse_scores_of(
 def _are_plain(text: str) -> bool:
     # float() also takes 1_000 and the digits of every script
     return text.isascii() and "_" not in text
-
-
-def _as_number(value: Any) -> float | None:
-    """Return a value as a number, NaN if it is missing, None if it is something else."""
-    if value is None:
-        return nan
-    if isinstance(value, str):
-        return number(value)
-    try:
-        return float(value) if type(value) in (float, int) else None
-    except OverflowError:  # the same digits as a text are an infinity
-        return inf if value > 0 else -inf
 
 
 def not_a_number(score: str, value: object, row: int) -> InputError:

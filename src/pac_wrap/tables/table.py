@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from struct import error as too_short
 from struct import unpack_from
+from threading import Event, Thread
 from typing import Any, Final, NamedTuple, TypeVar
 
 import duckdb
@@ -52,6 +53,7 @@ from pac_wrap.tables.columns import (
 from pac_wrap.tables.files import csv_files
 from pac_wrap.tables.files.connection import (
     PAIR,
+    Done,
     Growing,
     MisfitError,
     Progress,
@@ -59,7 +61,6 @@ from pac_wrap.tables.files.connection import (
     connected,
     file_text,
     refusal,
-    watched,
 )
 from pac_wrap.tables.files.numpy_files import numpy_columns
 from pac_wrap.tables.files.text_format import (
@@ -578,9 +579,20 @@ class Table:
     def _watched(self, whole: bool = True) -> Iterator[None]:
         """Report how far a query is, and what is wrong with the files; is it a pass over the whole table?"""
         self._passes += whole
+        over, number = Event(), max(1, self._passes)
+
+        def watch() -> None:
+            while not over.wait(0.2):
+                self.progress(Done(max(0.0, self._connection.query_progress()), number, self.counted))
+
+        thread = Thread(target=watch, daemon=True)
+        thread.start()
         try:
-            with watched(self._connection, self.progress, max(1, self._passes), self.counted):
+            try:
                 yield
+            finally:
+                over.set()
+                thread.join()
         except (duckdb.Error, RuntimeError) as error:
             instead = refusal(error, self.names)
             if isinstance(instead, InputError):

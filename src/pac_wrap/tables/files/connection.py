@@ -6,7 +6,6 @@ Extensions are neither fetched nor loaded, no query can name another file or cha
 import ctypes
 import os
 import re
-import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from glob import has_magic
@@ -144,26 +143,6 @@ class Growing:
         self._connection.execute(f"INSERT INTO {self.name} ({', '.join(arrays)}) SELECT {cells} FROM batch")
         self._connection.unregister("batch")
         self._held = {column: [] for column in self.types}
-
-
-@contextmanager
-def watched(
-    connection: duckdb.DuckDBPyConnection, progress: Progress, number: int = 1, rows: int | None = None
-) -> Iterator[None]:
-    """Report the share done, a few times a second, while a query runs: a pass over so many rows."""
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(0.2):
-            progress(Done(max(0.0, connection.query_progress()), number, rows))
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def _fast() -> tuple[str, ...]:
