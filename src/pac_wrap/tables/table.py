@@ -10,7 +10,6 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 from filecmp import cmp
 from functools import partial
@@ -651,8 +650,7 @@ def open_table(
         yield table
 
 
-@dataclass(frozen=True, eq=False)
-class RowsInTime:
+class RowsInTime(NamedTuple):
     """Scores and labels of all rows, ordered by series and time; a score that is missing is NaN."""
 
     names: tuple[str, ...]

@@ -63,18 +63,12 @@ def connected(
             raise InputError(f"the name {os.fspath(file)!r} is not UTF-8; rename it")
     with scratch_folder() as own, duckdb.connect() as connection:
         folder = os.path.realpath(scratch or own)
-        paths = [
-            *(os.path.realpath(file) for file in files),
-            *([] if output is None else [os.path.realpath(output)]),
-        ]
+        paths = [os.path.realpath(file) for file in (*files, *([] if output is None else [output]))]
         for option in _PROGRESS:
             with suppress(duckdb.InvalidInputException):
                 connection.execute(f"SET {option}")
-        for option in (
-            *_ALWAYS,
-            *(_fast() if passes else _IN_ORDER),
-            f"temp_directory = {quote_text(folder)}",
-        ):
+        usual = *_ALWAYS, *(_fast() if passes else _IN_ORDER), f"temp_directory = {quote_text(folder)}"
+        for option in usual:
             connection.execute(f"SET {option}")
         for option in _NEWER:
             with suppress(duckdb.CatalogException):

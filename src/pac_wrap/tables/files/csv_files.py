@@ -459,15 +459,8 @@ def with_endings(lines: Lines, codes: NDArray[np.uint8], endings: list[bytes]) -
     places = np.cumsum([0, *map(len, endings)], dtype=np.uint64)
     room = np.empty(len(lines.text) + codes.size * max(map(len, endings)), np.uint8)
     texts, codes = b"".join(endings), np.ascontiguousarray(codes)
-    used = compiled["write_endings"](
-        lines.text,
-        lines.spans.ctypes.data,
-        codes.ctypes.data,
-        codes.size,
-        texts,
-        places.ctypes.data,
-        room.ctypes.data,
-    )
+    rows = lines.text, lines.spans.ctypes.data, codes.ctypes.data, codes.size
+    used = compiled["write_endings"](*rows, texts, places.ctypes.data, room.ctypes.data)
     return room[:used].data
 
 
