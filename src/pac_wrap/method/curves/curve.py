@@ -233,10 +233,7 @@ class Curve(Traced, SavedAsJSON):
     def fnr(self, thresholds: ArrayLike) -> Any:
         """Return the bound of the FNR of the rule "anomaly from t on", at one threshold or at each of many.
 
-        Parameters
-        ----------
-        thresholds : float or array-like of float
-            The thresholds; at -inf the rule declares everything an anomaly, and the rate is 0.
+        The parameters are those of `fpr`; at -inf the rule declares everything an anomaly: the rate is 0.
         """
         return _at(self.anomalous.misses, thresholds)
 

@@ -595,7 +595,8 @@ class Hold(Strategy):
         return f"hold_{self.rate}{'' if self.always else '_if_needed'}"
 
     def at_score(self, claim: Claim) -> bool:
-        return self._keeps_both(claim)
+        """Return whether both ceilings are kept: then the threshold is a score between the two classes."""
+        return not self.always and claim.certified == claim.asked
 
     @property
     def keeps(self) -> tuple[str, ...]:
@@ -621,7 +622,7 @@ class Hold(Strategy):
         if not anywhere(separated):
             return self._held(asked, ranks)
         one = between(asked, both, ranks)
-        return one if np.all(separated) else _either(separated, one, self._held(asked, ranks))
+        return _either(separated, one, self._held(asked, ranks)) if anywhere(separated ^ True) else one
 
     def counts(self, one: Asked) -> bool:
         return one.normal is self._holds_fnr
@@ -658,14 +659,14 @@ class Hold(Strategy):
         return Decision(tuple(found), tau, tau, *edges)
 
     def summary(self, claim: Claim) -> str:
-        if self._keeps_both(claim):
+        if self.at_score(claim):
             return f"{self.word}: one threshold keeps both ceilings, so neither is given up"
         return (
             f"{self.word}: the {self.keeps[0]} ceiling is kept, the other rate certified from counted errors"
         )
 
     def explanation(self, claim: Claim) -> Iterator[str]:
-        if self._keeps_both(claim):
+        if self.at_score(claim):
             yield f"Strategy {self.word}: one threshold keeps both ceilings with their whole deltas."
             return
         other, side, budget = ("FPR", 0, claim.fpr) if self._holds_fnr else ("FNR", 1, claim.fnr)
@@ -676,9 +677,6 @@ class Hold(Strategy):
             f" {errors:,} of the {n:,} points of the other class; the ceiling of the {other} is the exact"
             " upper bound of that count."
         )
-
-    def _keeps_both(self, claim: Claim) -> bool:
-        return not self.always and claim.certified == claim.asked
 
 
 def _spent(promise: Promise, errors: int, n: int) -> tuple[float, float, int, float]:
