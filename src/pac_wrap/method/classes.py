@@ -147,13 +147,12 @@ class ClassCertificate(SavedAsJSON):
             As for `label_sets`; a row without all its scores is left undecided.
         """
         left = self.label_sets(class_scores, on_missing)
-        if self.severities is not None:
-            order = np.array(self.severities)
-            found = order[left[:, order].argmax(axis=1)]
-            scores = class_matrix(class_scores, len(self.clauses), single=True)
-            return np.where(np.isnan(scores).any(axis=1), SEVERAL, found)
         count = left.sum(axis=1)
-        return np.where(count == 1, left.argmax(axis=1), np.where(count == 0, NONE, SEVERAL))
+        if self.severities is None:
+            return np.where(count == 1, left.argmax(axis=1), np.where(count == 0, NONE, SEVERAL))
+        order = np.array(self.severities)
+        scores = class_matrix(class_scores, order.size, single=True)
+        return np.where(np.isnan(scores).any(axis=1), SEVERAL, order[left[:, order].argmax(axis=1)])
 
     def evaluate(
         self, class_scores: ArrayLike, labels: ArrayLike, *, confidence: float = 0.95
@@ -332,12 +331,9 @@ def calibrate_classes(
     labels : array-like
         The class of each row, which no training has seen.
     max_error : float or mapping of classes to float
-        The ceiling of each class. None in a mapping promises nothing of a class, which is then never ruled
-        out.
-    delta : float, optional
-        The chance, for each class, that its ceiling does not hold; 0.05.
-    confidence : float, optional
-        Instead of delta: how surely all ceilings hold together.
+        The ceiling of each class; None in a mapping promises nothing of a class, which is never ruled out.
+    delta, confidence : float, optional
+        The chance, for each class, that its ceiling does not hold, 0.05; or how surely all hold together.
     classes : sequence, optional
         The class of each column; by default 0 to K - 1.
     severities : sequence, optional

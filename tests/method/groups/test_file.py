@@ -314,3 +314,16 @@ def test_a_group_that_lacks_labels_of_one_class_keeps_the_promise_of_the_other()
     assert both.evaluate(fresh[0], fresh[1], [0] * 40).exceeded == (), (
         "the promise of the pool is not its own"
     )
+
+
+def test_a_threshold_just_below_zero_is_not_written_as_zero() -> None:
+    below, ones = [-5e-324] * 100, [1.0] * 100
+    scores = [*below, *ones, *([1.0] * 100), *([0.0] * 100)]
+    labels, groups = np.tile(np.repeat([0, 1], 100), 2), np.repeat(["a", "b"], 200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        found = calibrate_labelled(scores, labels, by=groups, overlap="abstain_always")
+    assert np.signbit(found.columns.rule[0]).tolist() == [True, False]
+    again = GroupCertificate.from_json(found.to_json())
+    assert np.signbit(again.columns.rule[0]).tolist() == [True, False]
+    assert again.to_json() == found.to_json()

@@ -380,7 +380,8 @@ def _groups(value: Any) -> tuple[Group, ...]:
 
 def _packed(row: Any, name: str) -> Any:
     """Return a row of a column as JSON has it: one value if all are the same."""
-    same = row.size > 0 and bool((row == row[0]).all() or (row != row).all())
+    bits = row.view(np.int64)  # -0.0 is not 0.0
+    same = bool((bits == bits[:1]).all() or (row != row).all())
     listed = (row[:1] if same else row).tolist()
     if name == "digest":
         digits = np.array(listed, dtype=">u8").tobytes().hex()
