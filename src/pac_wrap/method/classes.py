@@ -369,19 +369,6 @@ def calibrate_classes(
     named = severities if classes is None and given.ndim == 1 else classes
     scores = class_matrix(given, None if named is None else len(named), single=severities is not None)
     names = tuple(map(class_text, range(scores.shape[1]) if classes is None else classes))
-    asked = _asked(names, max_error, delta, confidence, severities)
-    found = certify_class_scores(asked, scores, labels, type_of(given))
-    warn_of_lacking(found.clauses)
-    return found
-
-
-def _asked(
-    names: tuple[str, ...],
-    max_error: Ceilings,
-    delta: float | None,
-    confidence: float | None,
-    severities: Names | None,
-) -> ClassRequest:
     if not 2 <= len(names) <= MOST_CLASSES:
         raise InputError(f"there must be 2 to {MOST_CLASSES:,} classes, got {len(names):,}")
     if len(set(names)) < len(names) or any(not name or len(name) > LONGEST for name in names):
@@ -404,11 +391,13 @@ def _asked(
     count = sum(one is not None for one in ceilings)
     if not count:
         raise InputError("max_error promises nothing of any class; give at least one ceiling")
-    usual = _USUAL_DELTA if delta is None else delta
-    share = usual
+    share = _USUAL_DELTA if delta is None else delta
     if confidence is not None:  # the classes are independent samples: eq. (101)
         share = shared_together(float_below(confidence_left(check_rate("confidence", confidence))), count)
-    return ClassRequest(names, ceilings, check_rate("delta", share), order)
+    asked = ClassRequest(names, ceilings, check_rate("delta", share), order)
+    found = certify_class_scores(asked, scores, labels, type_of(given))
+    warn_of_lacking(found.clauses)
+    return found
 
 
 def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iterator[float | None]:

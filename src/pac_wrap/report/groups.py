@@ -90,13 +90,21 @@ def account_of_groups(
 
 def groups_in_short(certificate: GroupCertificate, detector: str | None = None) -> Account:
     """Return the account of a certificate of groups without its sections."""
-    known = certificate.provenance or Provenance()
+    known, warned = certificate.provenance or Provenance(), []
+    count = int(np.count_nonzero(~certificate.columns.empty))
+    deltas = sum(one.delta for one in certificate.asked.promises)
+    if not certificate.together and count > 1 and deltas * count >= 1:
+        warned.append(
+            f"Each promise holds by itself: of {count:,} certified groups, up to"
+            f" {rounded_up(min(deltas, 1.0) * count, 1, 3)} are broken on average. Where all have to hold at"
+            " once, calibrate with --together (together=True)."
+        )
     return Account(
         f"{title(detector, known)}, by group",
         subtitle(known),
         _status(certificate),
         _promise(certificate),
-        tuple(_warnings(certificate)),
+        tuple(warned),
         facts=tuple(_facts(certificate)),
         form=("pac-wrap report of groups", 1),
     )
@@ -287,17 +295,6 @@ def _promise(certificate: GroupCertificate) -> str:
         whom = f"In all certified groups at once, with confidence {floored(certificate.confidence or 0.0)}"
     proved = "" if certificate.overlap.proved else "; this confidence is not guaranteed"
     return f"{whom}: {', and '.join(clauses)}{proved}."
-
-
-def _warnings(certificate: GroupCertificate) -> Iterator[str]:
-    count = int(np.count_nonzero(~certificate.columns.empty))
-    deltas = sum(one.delta for one in certificate.asked.promises)
-    if not certificate.together and count > 1 and deltas * count >= 1:
-        yield (
-            f"Each promise holds by itself: of {count:,} certified groups, up to"
-            f" {rounded_up(min(deltas, 1.0) * count, 1, 3)} are broken on average. Where all have to hold at"
-            " once, calibrate with --together (together=True)."
-        )
 
 
 def _summary(certificate: GroupCertificate) -> Table:

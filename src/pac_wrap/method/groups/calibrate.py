@@ -18,7 +18,7 @@ from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import CHANGES, Request, answered
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, joined, shares_of
+from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, shares_of
 from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
 from pac_wrap.method.promise import OF_DRAWS, OF_POOL, assumed, with_deltas
 from pac_wrap.method.source import CLASSES, Source
@@ -208,10 +208,14 @@ class Part:
     @classmethod
     def joined(cls, parts: Sequence["Part"]) -> "Part":
         """Return several parts as one, the groups in the order of their numbers."""
-        places = np.concatenate([part.places for part in parts])
-        order = np.argsort(places)
-        columns = joined(part.columns for part in parts).permuted(order)
-        return cls(places[order], columns, np.concatenate([part.areas for part in parts])[order])
+        order = np.argsort(np.concatenate([part.places for part in parts]))
+
+        def together(arrays: Iterable[NDArray[Any]]) -> Any:
+            return np.concatenate([*arrays], axis=-1)[..., order]
+
+        names = [one.name for one in fields(Columns)]
+        columns = Columns(*(together(getattr(part.columns, name) for part in parts) for name in names))
+        return cls(together(part.places for part in parts), columns, together(part.areas for part in parts))
 
     def flat(self) -> NDArray[np.int64]:
         """Return all numbers as 64-bit integers, bit by bit: rows with a place for each group."""

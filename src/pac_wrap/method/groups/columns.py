@@ -213,15 +213,6 @@ KINDS: Final[dict[Any, Any]] = {Counts: np.int64, Sums: np.uint64, Numbers: np.f
 FILED: Final = {one.name: KINDS[one.type] for one in fields(Columns) if not one.metadata}
 
 
-def joined(parts: Iterable[Columns]) -> Columns:
-    """Return the columns of several tables of groups as one."""
-    listed = list(parts)
-    if len(listed) == 1:
-        return listed[0]
-    names = [column.name for column in fields(Columns)]
-    return Columns(*(np.concatenate([getattr(one, name) for one in listed], axis=-1) for name in names))
-
-
 def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tuple[float, float]:
     """Return the deltas of each group with which all groups keep what is asked together: eqs. (111) to (113).
 
