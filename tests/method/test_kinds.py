@@ -135,7 +135,7 @@ def test_all_kinds_as_they_come_are_one_more_promise() -> None:
         Population("anomalous", "takeover"),
         Population("anomalous"),
     ]
-    assert asked.joint_delta == 0.1
+    assert asked.confidence == 0.9
 
 
 def test_a_kind_with_too_few_labels_makes_it_vacuous_by_name() -> None:

@@ -24,10 +24,10 @@ def test_five_percent_each_is_the_default() -> None:
     assert (guarantee.delta_fpr, guarantee.delta_fnr) == (0.05, 0.05)
 
 
-def test_joint_delta_adds_the_promised_sides_only() -> None:
-    assert Guarantee(delta_fpr=0.25, delta_fnr=0.5).joint_delta == 0.75
-    assert Guarantee(max_fnr=None, delta_fpr=0.25, delta_fnr=0.5).joint_delta == 0.25
-    assert Guarantee(max_fpr=None, delta_fpr=0.25, delta_fnr=0.5).joint_delta == 0.5
+def test_the_deltas_of_the_promised_sides_alone_add_up() -> None:
+    assert Guarantee(delta_fpr=0.25, delta_fnr=0.5).confidence == 0.25
+    assert Guarantee(max_fnr=None, delta_fpr=0.25, delta_fnr=0.5).confidence == 0.75
+    assert Guarantee(max_fpr=None, delta_fpr=0.25, delta_fnr=0.5).confidence == 0.5
 
 
 def test_text_names_the_promised_sides_only() -> None:
@@ -73,7 +73,7 @@ def test_a_single_ceiling_gets_all_that_the_confidence_leaves(side: str, other: 
     alone = Guarantee(**options)
     (promise,) = alone.promises
     assert promise.name == side.upper()
-    assert promise.delta == getattr(alone, f"delta_{side}") == alone.joint_delta == 0.05
+    assert promise.delta == getattr(alone, f"delta_{side}") == 0.05
     assert alone.confidence == 0.95
 
 

@@ -152,7 +152,7 @@ def test_without_a_correction_the_joint_promise_breaks_too() -> None:
     guarantee = Guarantee(0.124, 0.124, 0.32, 0.1)
     answer = answers_to(Algorithm1(step=0.125, correction=None, position=0.0), guarantee, 4, 4)
     either = answer.count_either(answer.too_many_alarms(), answer.too_many_misses())
-    assert answer.worst(either) == Fraction(227, 512) > Fraction(guarantee.joint_delta)
+    assert answer.worst(either) == Fraction(227, 512) > Fraction(sum(one.delta for one in guarantee.promises))
 
 
 def test_the_confidence_of_the_reached_level_alone_does_not_survive() -> None:

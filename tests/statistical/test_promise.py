@@ -124,7 +124,7 @@ def test_violations_are_exactly_as_likely_as_the_binomial_tail_says(case: str) -
     joint = 1 - (1 - fpr.violation) * (1 - fnr.violation)
     assert_power(TRIALS, joint, max(fpr.violation, fnr.violation))
     assert_power(TRIALS, joint, 1 - (1 - fpr.mistakes[0]) * (1 - fnr.mistakes[0]))
-    assert joint <= guarantee.joint_delta
+    assert joint <= sum(one.delta for one in guarantee.promises)
     assert_rate(int((false_positives | false_negatives).sum()), TRIALS, joint)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import InputError, Rule, Verdict
-from pac_wrap.base.floats import ScoreType
+from pac_wrap.base.floats import ScoreType, rounding_edge
 from pac_wrap.method.rule import Thresholds
 from pac_wrap.tables.sql import Dialect, prediction_set_sql, quote_name, quote_text, verdict_sql
 from support import postgres
@@ -45,9 +45,19 @@ def expected(rule: Thresholds) -> list[tuple[int, str]]:
     return [*zip(rule.rule.verdicts(scores).tolist(), sets, strict=True), (-1, "{0,1}"), (-1, "{0,1}")]
 
 
+def before_rounding(thresholds: Thresholds, kind: ScoreType) -> Thresholds:
+    """Return the thresholds that say of a score what these say of it rounded to a type: eq. (26)."""
+    edges = (
+        # inf stays: it means never, also for what rounds to inf
+        edge if edge is None or edge == inf else rounding_edge(edge, kind)
+        for edge in (thresholds.alarm_from, thresholds.clear_below)
+    )
+    return Thresholds(*edges)
+
+
 def select(rule: Thresholds, column: str, dialect: Dialect, kind: ScoreType = "float64") -> str:
     verdict = verdict_sql(rule.rule.before_rounding(kind), column, dialect)
-    return f"SELECT {verdict}, {prediction_set_sql(rule.before_rounding(kind), column, dialect)} FROM t"
+    return f"SELECT {verdict}, {prediction_set_sql(before_rounding(rule, kind), column, dialect)} FROM t"
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
@@ -87,7 +97,7 @@ NARROW = {
 
 def narrow_probes(rule: Thresholds) -> list[float]:
     """Return doubles beside the edges, and doubles that overflow."""
-    return [*probes(rule.before_rounding("float32")), 0.3, 0.30000001192092896, 1e39, -1e39, 1e-50, -1e-50]
+    return [*probes(before_rounding(rule, "float32")), 0.3, 0.30000001192092896, 1e39, -1e39, 1e-50, -1e-50]
 
 
 @pytest.mark.parametrize("rule", NARROW.values(), ids=list(NARROW))

@@ -482,7 +482,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def _binding(self, label: Label) -> Clause:
         if len(self.clauses) == 2:
             return self.clauses[label == "anomalous"]
-        return binding(self.of(label), counted=self.counted(label))
+        return binding(self.of(label), counted=self._is_counted(label))
 
     def clause(self, label: Label, kind: str | None = None) -> Clause:
         """Return what became of the promise about a class, or about a kind of it.
@@ -493,11 +493,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             The class.
         kind : str, optional
             The kind; None is all points of the class.
-
-        Raises
-        ------
-        InputError
-            If there is no such clause.
         """
         for one in self.clauses:
             if (one.of.label, one.of.kind) == (label, kind):
@@ -526,14 +521,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         """How many normal and how many anomalous points calibrated, of whatever kind."""
         return points_of(self.of("normal")), points_of(self.of("anomalous"))
 
-    def counted(self, label: Label) -> bool:
-        """Return whether the ceilings of a class are bounds of counted errors, since the other is held.
-
-        Parameters
-        ----------
-        label : "normal" or "anomalous"
-            The class.
-        """
+    def _is_counted(self, label: Label) -> bool:
+        """Return whether the ceilings of a class are bounds of counted errors, since the other is held."""
         held = self.overlap
         return isinstance(held, Hold) and (held.rate == "fnr") == (label == "normal")
 
@@ -652,17 +641,15 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         the kinds of a class see eqs. (99) and (100).
         """
         if self.by_kind:
-            sides = (confidence_of_kinds(self.of(one), counted=self.counted(one)) for one in LABELS)
+            sides = (confidence_of_kinds(self.of(one), counted=self._is_counted(one)) for one in LABELS)
             return float_below(kept_together(*sides))
         return float_below(self.overlap.joint(self.claim, **self._drawn))
 
     @property
     def confidences(self) -> dict[str, float]:
         """How surely each ceiling holds that is promised, by the name of its rate."""
-        exact = self._drawn["exact"]
-        return {
-            name: float_below(one) for name, one in self.overlap.confidences(self.claim, exact=exact).items()
-        }
+        sure = self.overlap.confidences(self.claim, exact=self._drawn["exact"])
+        return {name: float_below(one) for name, one in sure.items()}
 
     @property
     def _drawn(self) -> dict[str, bool]:

@@ -82,9 +82,15 @@ def compare_scores(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UpsideDownWarning)
             curve = CurveRequest(*deltas).certify_scores(*classes)
-        contenders.append(
-            Contender(name, _area(name, *classes), curve, _abstained(curve, guarantee, classes))
-        )
+        area = auc(*classes) if classes[0].size and classes[1].size else None
+        if area is not None and is_upside_down(area, classes[0].size, classes[1].size):
+            warnings.warn(
+                f"{name!r}: anomalies score lower than normal points (AUC {area:.3f});"
+                " if it is upside down, negate it",
+                UpsideDownWarning,
+                stacklevel=2,
+            )
+        contenders.append(Contender(name, area, curve, _abstained(curve, guarantee, classes)))
     return sorted(contenders, key=lambda one: (one.abstained, one.common_ceiling, one.name))
 
 
@@ -100,18 +106,3 @@ def _abstained(curve: Curve, guarantee: Guarantee, classes: tuple[Scores, Scores
         return 0.0
     verdicts = [thresholds.rule.verdicts(values) for values in classes if values.size]
     return sum(float(np.mean(found == Verdict.ABSTAIN)) for found in verdicts) / len(verdicts)
-
-
-def _area(name: str, normal: Scores, anomalous: Scores) -> float | None:
-    """Return the AUC of a detector, None without one of the classes; warn if it is upside down."""
-    if not (normal.size and anomalous.size):
-        return None
-    area = auc(normal, anomalous)
-    if is_upside_down(area, normal.size, anomalous.size):
-        warnings.warn(
-            f"{name!r}: anomalies score lower than normal points (AUC {area:.3f});"
-            " if it is upside down, negate it",
-            UpsideDownWarning,
-            stacklevel=3,
-        )
-    return area

@@ -228,8 +228,8 @@ class Guarantee:
 
     Examples
     --------
-    >>> Guarantee(max_fpr=0.01, max_fnr=0.1).joint_delta
-    0.1
+    >>> Guarantee(max_fpr=0.01, max_fnr=0.1).confidence
+    0.9
     >>> Guarantee(max_fpr=0.01, max_fnr=0.1, confidence=0.95).delta_fpr
     0.025
     >>> print(Guarantee(max_fpr=None, max_fnr={"card stolen": 0.02, "account takeover": 0.1}))
@@ -344,13 +344,8 @@ class Guarantee:
         return {"shift": self.shift is not None, "noise": self.label_noise is not None}
 
     @property
-    def joint_delta(self) -> float:
-        """Chance that some promised ceiling does not hold, at most: eq. (12), and eq. (62) with kinds."""
-        return sum(promise.delta for promise in self.promises)
-
-    @property
     def confidence(self) -> float:
-        """How surely all promised ceilings hold together, by any strategy: 1 minus the deltas, or 0.
+        """How surely all promised ceilings hold together, by any strategy: eq. (12), and eq. (62) with kinds.
 
         A certificate, which knows its strategy and its counts, says more: `Certificate.confidence`.
         """

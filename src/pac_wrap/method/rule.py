@@ -338,17 +338,6 @@ class Thresholds:
             return Rule(alarm, min(clear, LARGEST))
         return Rule(min(clear, LARGEST), alarm)
 
-    def before_rounding(self, kind: ScoreType) -> "Thresholds":
-        """Return the thresholds that say of a score what these say of it rounded to a type: eq. (26)."""
-        if kind == "float64":
-            return self
-        alarm, clear = self.alarm_from, self.clear_below
-        return Thresholds(
-            # inf stays: it means never, also for what rounds to inf
-            alarm_from=alarm if alarm is None or alarm == inf else rounding_edge(alarm, kind),
-            clear_below=None if clear is None else rounding_edge(clear, kind),
-        )
-
     def _alarms(self, scores: Scores) -> NDArray[np.bool_]:
         if self.alarm_from is None or self.alarm_from == inf:
             return np.zeros(scores.size, dtype=bool)

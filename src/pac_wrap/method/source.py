@@ -12,7 +12,7 @@ from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.method.promise import Population
 from pac_wrap.method.robust.weights import Draws, as_weights
 from pac_wrap.ranks.counted import Bracketed, Counter, Spread, least_auc
-from pac_wrap.ranks.memory import Pair, Ranked, auc
+from pac_wrap.ranks.memory import Pair, auc
 from pac_wrap.ranks.passes import (
     ChunkReader,
     Partitions,
@@ -24,15 +24,11 @@ from pac_wrap.ranks.passes import (
 )
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 CLASSES: Final = (Population("normal"), Population("anomalous"))
 
 
-class Ask(Protocol[T_co]):
-    """What somebody makes of the scores of some populations; workers may have to run it."""
-
-    def __call__(self, ranked: Sequence[Ranked], *, score_type: ScoreType) -> T_co:
-        """Return it."""
+# what somebody makes of the scores of some populations, `ask(ranked, score_type=...)`; workers may run it
+Ask = Callable[..., T]
 
 
 class Auc(NamedTuple):
