@@ -152,13 +152,14 @@ def test_numbers_of_a_clause_in_a_file_are_checked_under_the_name_of_its_rate(
 ) -> None:
     clause = getattr(calibrate_quietly(np.zeros(5), np.ones(5)), side)
     written = clause.to_form(0.05)
+    tiny: Any = {f"max_{side}": 1e-16}
     assert written.clause() == clause
     for wrong in (replace(written, ceiling=value), replace(written, certified=Certified(value))):
         assert f"max_{side} must lie strictly" in refusal(wrong.clause)
     for wrong in (replace(written, delta=value), replace(written, certified=Certified(0.1, value))):
         assert f"delta_{side} must lie strictly" in refusal(wrong.clause)
     assert f"max_{side} must be at least 1e-15" in refusal(replace(written, ceiling=1e-16).clause)
-    assert f"max_{side} must be at least 1e-15" in refusal(lambda: Guarantee(**{f"max_{side}": 1e-16}))
+    assert f"max_{side} must be at least 1e-15" in refusal(lambda: replace(Guarantee(), **tiny))
 
 
 def test_numbers_of_a_promise_become_plain_floats() -> None:

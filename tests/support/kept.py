@@ -8,7 +8,17 @@ from pac_wrap import Certificate, Guarantee
 
 def kept(certificate: Certificate) -> Guarantee | None:
     """Return the ceilings and deltas that are certified; None where none is."""
-    return certificate.guarantee.with_promises(certificate.fpr.certified, certificate.fnr.certified)
+    fpr, fnr, asked = certificate.fpr.certified, certificate.fnr.certified, certificate.guarantee
+    if fpr is None and fnr is None:
+        return None
+    return Guarantee(
+        None if fpr is None else fpr.ceiling,
+        None if fnr is None else fnr.ceiling,
+        asked.delta_fpr if fpr is None else fpr.delta,
+        asked.delta_fnr if fnr is None else fnr.delta,
+        shift=tuple(None if one is None else one.shift for one in (fpr, fnr)),
+        label_noise=tuple(None if one is None else one.label_noise for one in (fpr, fnr)),
+    )
 
 
 def with_clause(certificate: Certificate, side: Literal["fpr", "fnr"], **changes: Any) -> Certificate:

@@ -23,6 +23,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Thresholds
 from pac_wrap.method.strategies.interface import Abstain, Claim, Hold, OneGroup, Strategy, asked_of
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
+from pac_wrap.tails import Budget
 
 Floats = NDArray[np.float64]
 LARGEST = sys.float_info.max
@@ -162,10 +163,24 @@ every_rule = pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Claim):
-    """What a strategy claims of two classes in memory, and the threshold of each."""
+class Outcome:
+    """What a strategy finds for two classes in memory: what is certified, and the threshold of each."""
 
+    asked: Guarantee
+    certified: Guarantee | None
+    fpr: Budget | None
+    fnr: Budget | None
+    rule: Rule
+    sizes: tuple[int, int]
+    separable: bool | None
     thresholds: Thresholds
+
+    @property
+    def claim(self) -> Claim:
+        """What it claims, as the strategy sees it."""
+        kept = () if self.certified is None else self.certified.promises
+        counts = self.sizes, (None, None)
+        return Claim(self.asked.promises, kept, self.fpr, self.fnr, self.rule, *counts, self.separable)
 
 
 def decided(strategy: Strategy, asked: Guarantee, normal: Floats, anomalous: Floats) -> Outcome:
@@ -182,5 +197,5 @@ def decided(strategy: Strategy, asked: Guarantee, normal: Floats, anomalous: Flo
         ]
         certified = replace(asked, max_fpr=low, max_fnr=high, delta_fpr=deltas[0], delta_fnr=deltas[1])
     rule = Rule(from_order_key(decision.low), from_order_key(decision.high))
-    edges, none = Thresholds(alarm, clear), (None, None)
-    return Outcome(asked, certified, fpr, fnr, rule, sizes, none, decision.separable, edges)
+    edges = Thresholds(alarm, clear)
+    return Outcome(asked, certified, fpr, fnr, rule, sizes, decision.separable, edges)

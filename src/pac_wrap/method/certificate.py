@@ -578,7 +578,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         if not is_narrower(kind, self.score_type):
             return ()
         edges, behind = self.exclusions, self.deciding
-        if self.rule.single and self.overlap.at_score(claim := self.claim) and len(claim.asked.promises) == 2:
+        if self.rule.single and self.overlap.at_score(claim := self.claim) and len(claim.asked) == 2:
             behind = (float(rounded(self.rule.anomaly_from, self.score_type)),) * 2
         found = set()
         for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):
@@ -626,11 +626,16 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def claim(self) -> Claim:
         """What is claimed of the two classes, or of the two kinds that bind, as the strategy sees it."""
         fpr, fnr = self.fpr, self.fnr
-        asked, certified = self.guarantee, self.guarantee.with_promises(fpr.certified, fnr.certified)
-        if self.by_kind:
-            asked = asked.with_promises(fpr.asked, fnr.asked) or asked
-        counts = (fpr.n, fnr.n), (fpr.beyond, fnr.beyond)
-        return Claim(asked, certified, fpr.budget, fnr.budget, self.rule, *counts, self.separable)
+        return Claim(
+            tuple(one.asked for one in (fpr, fnr) if one.asked is not None),
+            tuple(one.certified for one in (fpr, fnr) if one.certified is not None),
+            fpr.budget,
+            fnr.budget,
+            self.rule,
+            (fpr.n, fnr.n),
+            (fpr.beyond, fnr.beyond),
+            self.separable,
+        )
 
     @property
     def confidence(self) -> float:

@@ -301,25 +301,6 @@ class Guarantee:
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def with_promises(self, fpr: Promise | None, fnr: Promise | None) -> "Guarantee | None":
-        """Return a guarantee of other promises about the two classes as wholes; None if there are none.
-
-        Parameters
-        ----------
-        fpr, fnr : Promise or None
-            One about each class; a class without one keeps its delta, which nothing then has.
-        """
-        if fpr is None and fnr is None:
-            return None
-        return Guarantee(
-            None if fpr is None else fpr.ceiling,
-            None if fnr is None else fnr.ceiling,
-            self.delta_fpr if fpr is None else fpr.delta,
-            self.delta_fnr if fnr is None else fnr.delta,
-            shift=tuple(None if one is None else one.shift for one in (fpr, fnr)),
-            label_noise=tuple(None if one is None else one.label_noise for one in (fpr, fnr)),
-        )
-
     @property
     def fpr(self) -> Promise | None:
         """The promise about normal points: few false alarms. None if nothing is promised there."""

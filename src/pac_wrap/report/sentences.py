@@ -297,7 +297,7 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
     if certificate.score_type != "float64":
         yield Fact("", f"which decides as if every score were rounded to {certificate.score_type} first")
     yield Fact("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")
-    chosen = overlap.tried(claim.asked, claim.sizes) > 1
+    chosen = overlap.tried(certificate.guarantee, claim.sizes) > 1
     if kinds:
         for label in LABELS:
             own = certificate.of(label)

@@ -52,7 +52,7 @@ def levelled(
     strategy: Algorithm1, normal: Floats, anomalous: Floats, asked: Guarantee = FIVE
 ) -> tuple[Outcome, int | None]:
     outcome = decided(strategy, asked, normal, anomalous)
-    return outcome, strategy._reached(outcome)[0]
+    return outcome, strategy._reached(outcome.claim)[0]
 
 
 def overlapping(n: int = 400) -> tuple[Floats, Floats]:
@@ -176,7 +176,7 @@ def test_the_first_level_that_separates_is_chosen(
     terms = tried_at(strategy, levels, (len(normal), len(anomalous)))
     expected = first_separated(normal, anomalous, terms)
     outcome = decided(strategy, guarantee, normal, anomalous)
-    level_reached, count = strategy._reached(outcome)
+    level_reached, count = strategy._reached(outcome.claim)
     assert count == len(levels)
     assert outcome.fpr is not None
     assert outcome.fnr is not None
@@ -371,7 +371,7 @@ def test_the_level_that_was_reached_is_told_by_its_budgets() -> None:
         zip(levels, tried_at(Algorithm1(), levels, claim.sizes), strict=True)
     ):
         fpr, fnr = Budget.of(400, *terms[:2]), Budget.of(400, *terms[2:])
-        found = replace(claim, fpr=fpr, fnr=fnr, certified=other)
+        found = replace(claim, fpr=fpr, fnr=fnr, certified=other.promises)
         assert Algorithm1()._reached(found) == (number, count)
         # nothing is certified of another level than that of the budgets
         if number != level:

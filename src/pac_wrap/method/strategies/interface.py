@@ -344,13 +344,13 @@ def ends_of(low: Key, high: Key, kind: ScoreType) -> tuple[Number, Number]:
 class Claim:
     """What a certificate claims: what was asked, and what became of it; of pairs the normal class is first.
 
-    `certified` is None where no single threshold could be certified; the rule then abstains on everything.
+    Nothing is certified where no single threshold could be; the rule then abstains on everything.
     `sizes` are the calibration points of each class, `crossing` those beyond the other class's threshold.
     `separable`, where a strategy raises ceilings: whether one threshold would keep those that were asked for.
     """
 
-    asked: Guarantee
-    certified: Guarantee | None
+    asked: tuple[Promise, ...]
+    certified: tuple[Promise, ...]
     fpr: Budget | None
     fnr: Budget | None
     rule: Rule
@@ -452,10 +452,9 @@ class Strategy(ABC):
 
     def confidences(self, claim: Claim, *, exact: bool = True) -> dict[str, Decimal]:
         """Return how surely each ceiling holds that is certified: by its exact tail where it is kept."""
-        certified, found = claim.certified, {"FPR": claim.fpr, "FNR": claim.fnr}
         sure: dict[str, Decimal] = {}
-        for promise in () if certified is None else certified.promises:
-            budget = found[promise.name]
+        for promise in claim.certified:
+            budget = claim.fpr if promise.name == "FPR" else claim.fnr
             if budget is not None and budget.errors is not None:
                 own = Decimal(repr(budget.confidence)) if exact and promise.name in self.keeps else Decimal(0)
                 sure[promise.name] = max(own, confidence_left(promise.delta))
@@ -466,9 +465,7 @@ class Strategy(ABC):
         sure = self.confidences(claim, exact=exact)
         if independent and self.multiplies:
             return kept_together(*sure.values())
-        certified = claim.certified
-        promises = () if certified is None else certified.promises
-        return confidence_left(*(one.delta for one in promises if one.name in sure))
+        return confidence_left(*(one.delta for one in claim.certified if one.name in sure))
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return how many promises may be tried, one of which is then certified."""
@@ -542,14 +539,14 @@ class Abstain(Strategy):
         return between(asked, kept(asked, ranks), ranks, None if self.always else self.position)
 
     def summary(self, claim: Claim) -> str:
-        if len(claim.asked.promises) == 1:
+        if len(claim.asked) == 1:
             return "only one side is promised, so its threshold decides alone"
         if claim.rule.single:
             return "one threshold keeps both ceilings, so nothing is abstained"
         return "two thresholds, and abstention between them"
 
     def explanation(self, claim: Claim) -> Iterator[str]:
-        if len(claim.asked.promises) == 1:
+        if len(claim.asked) == 1:
             yield "Only one side is promised, so its threshold decides alone and nothing is left undecided."
         elif claim.rule.single:
             yield "One threshold keeps both ceilings with their whole deltas, so nothing is left undecided."
@@ -790,7 +787,7 @@ class Looks(Strategy):
         )
 
     def explanation(self, claim: Claim) -> Iterator[str]:
-        local = " and ".join(f"{self.local(promise):g} ({promise.name})" for promise in claim.asked.promises)
+        local = " and ".join(f"{self.local(promise):g} ({promise.name})" for promise in claim.asked)
         yield (
             f"The labels were looked at as they came, every {self.every:,} of a class up to {self.up_to:,}."
             f" The budget of each look has a local delta of {local}, so that one delta covers all looks, and"

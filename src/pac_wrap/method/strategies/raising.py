@@ -111,7 +111,7 @@ class Raise(Strategy):
         return Decision(found, low, high, found[0].key, found[1].key, reached, _separated(whole))
 
     def summary(self, claim: Claim) -> str:
-        if claim.certified is None:
+        if not claim.certified:
             return "raise: no ceilings up to the highest allowed could be kept with one threshold"
         text = "raise: kept as asked"
         if claim.certified != claim.asked:
@@ -120,13 +120,13 @@ class Raise(Strategy):
         return f"{text}. {_SUFFICES}" if self._needlessly(claim) else text
 
     def explanation(self, claim: Claim) -> Iterator[str]:
-        stair = staircase(claim.asked.promises, claim.sizes, self.highest)
+        stair = staircase(claim.asked, claim.sizes, self.highest)
         if not stair.rungs:
             yield f"Strategy raise: too few labels for any ceiling up to {rounded_up(self.highest)}."
             return
         payer = "normal" if stair.normal_pays else "anomalous"
         which = "none could be kept"
-        if claim.certified is not None:
+        if claim.certified:
             which = "the first that one threshold keeps is certified"
         yield (
             f"Strategy raise: {len(stair.rungs):,} rungs, one for each number of {payer} errors, were fixed"
@@ -334,7 +334,7 @@ class Algorithm1(Strategy):
             return
         yield f"{text} in order; number {level + 1:,} was the first that one threshold can keep."
         if self.proved:
-            _, fpr, _, fnr = map(rounded_down, _planned(self, claim.asked.promises, claim.sizes).terms(level))
+            _, fpr, _, fnr = map(rounded_down, _planned(self, claim.asked, claim.sizes).terms(level))
             yield (
                 f"It was tried at a delta of {fpr} for the FPR and {fnr} for the FNR, so that the confidence"
                 " survives the choice; the exact confidence above is that of a single promise."
@@ -379,8 +379,8 @@ class Algorithm1(Strategy):
 
     def _reached(self, claim: Claim) -> tuple[int | None, int]:
         """Return which level was reached, from 0, or None; and how many there are."""
-        plan = _planned(self, claim.asked.promises, claim.sizes)
-        return None if claim.certified is None else plan.which(claim), plan.total
+        plan = _planned(self, claim.asked, claim.sizes)
+        return plan.which(claim) if claim.certified else None, plan.total
 
 
 class _Plan(NamedTuple):
