@@ -16,19 +16,7 @@ from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from math import inf, isinf
 from types import NoneType, UnionType
-from typing import (
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    NoReturn,
-    Self,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, ClassVar, Final, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import is_flushed
@@ -95,8 +83,14 @@ def content_of(
     if not isinstance(content, dict):
         raise CertificateError(f"the {noun} is not a JSON object; is it the right file?")
     for name, value in header.items():
-        if type(content.get(name)) is not type(value) or content[name] != value:
-            _refuse_header(noun, name, content.get(name), value)
+        found = content.get(name)
+        if type(found) is type(value) and found == value:
+            continue
+        said = f"the {noun} has {name} {quoted(found)}"
+        if isinstance(value, int) and type(found) is int:
+            remedy = "update pac-wrap-ad" if found > value else "calibrate again with this version"
+            raise CertificateError(f"{said}, this version reads {value}; {remedy}")
+        raise CertificateError(f"{said} where {value!r} is expected; is it the right file?")
     if expected != written:
         raise CertificateError(
             f"the {noun} was changed after it was written (its checksum differs);"
@@ -159,18 +153,7 @@ def checksum(content: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _refuse_header(noun: str, name: str, found: Any, expected: Any) -> NoReturn:
-    if isinstance(expected, int) and type(found) is int:
-        remedy = "update pac-wrap-ad" if found > expected else "calibrate again with this version"
-        raise CertificateError(
-            f"the {noun} has {name} {quoted(found)}, this version reads {expected}; {remedy}"
-        )
-    raise CertificateError(
-        f"the {noun} has {name} {quoted(found)} where {expected!r} is expected; is it the right file?"
-    )
-
-
-def _refuse_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 

@@ -27,19 +27,8 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.values import NEVER
 from pac_wrap.method.rule import SETS, Counted
-from pac_wrap.tables.columns import (
-    all_columns,
-    miscounted,
-    no_rows,
-    number,
-    only_in_csv,
-    read_scores,
-    refuse_added,
-    refuse_scores_of,
-    refuse_twins,
-    require_column,
-    require_in_all,
-)
+from pac_wrap.tables import columns
+from pac_wrap.tables.files import text_format
 from pac_wrap.tables.files.csv_files import (
     CsvFile,
     Lines,
@@ -51,21 +40,7 @@ from pac_wrap.tables.files.csv_files import (
     refuse_scores,
     with_endings,
 )
-from pac_wrap.tables.files.text_format import (
-    EMPTY_INPUT,
-    MARK,
-    PARQUET,
-    ByteReader,
-    CsvRows,
-    JsonRows,
-    Token,
-    is_json,
-    is_json_line,
-    nested_in,
-    refuse_binary,
-    up_to_first,
-    without_collector,
-)
+from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, Token
 
 Decides = Certificate | GroupCertificate
 Codes = NDArray[np.uint8]
@@ -151,10 +126,10 @@ def _json_text(text: str) -> str:
 class _AnsweredLines(ABC):
     """The rows of some tables, each named and opened in its turn, with their answers as CSV or JSON lines."""
 
-    def __init__(self, tables: Opened, columns: Sequence[str], asked: Asked) -> None:
-        refuse_added(columns, asked.added)
+    def __init__(self, tables: Opened, header: Sequence[str], asked: Asked) -> None:
+        columns.refuse_added(header, asked.added)
         self._tables, self._asked, self.read = tables, asked, 0
-        self._names = dict.fromkeys(columns)
+        self._names = dict.fromkeys(header)
 
     def texts(self, certificate: Decides, names: list[str], seen: Seen) -> Iterator[tuple[Counted, Any]]:
         """Yield rows with their answers, and the counts so far; `names` are those of the tables."""
@@ -176,7 +151,7 @@ class _AnsweredLines(ABC):
         counted = Counted()
         rule: Any = certificate.rules if isinstance(certificate, GroupCertificate) else certificate.rule
         exclusions: Any = certificate.exclusions
-        with without_collector():
+        with text_format.without_collector():
             for batch in self._rows():
                 scores, unseen = batch.scores, 0
                 if isinstance(certificate, GroupCertificate):
@@ -192,9 +167,9 @@ class _AnsweredLines(ABC):
                 seen(scores)
                 yield counted, batch, codes
         if not counted.points:
-            raise no_rows(names)
+            raise columns.no_rows(names)
         if counted.points != self.read:
-            raise miscounted(names, self.read, counted.points)
+            raise columns.miscounted(names, self.read, counted.points)
 
     def _rows(self) -> Iterator[ScoredRows]:
         """Yield all rows up to the first that cannot be decided, then raise what is wrong with that."""
@@ -229,11 +204,11 @@ class _AnsweredLines(ABC):
 class CsvLines(_AnsweredLines):
     """The rows of CSV tables, whose columns are matched by name."""
 
-    def __init__(self, tables: Opened, columns: Sequence[str], asked: Asked) -> None:
+    def __init__(self, tables: Opened, header: Sequence[str], asked: Asked) -> None:
         for column in asked.wanted:
-            require_column(column, list(columns))
-        super().__init__(tables, columns, asked)
-        keys = [_json_text(name).replace("%", "%%") for name in columns]
+            columns.require_column(column, list(header))
+        super().__init__(tables, header, asked)
+        keys = [_json_text(name).replace("%", "%%") for name in header]
         self._object = "{" + ",".join(f"{key}:%s" for key in keys) + "%s"
 
     def _batches(self, table: CsvRows) -> Iterator[ScoredRows]:
@@ -255,9 +230,10 @@ class CsvLines(_AnsweredLines):
                 continue
             rows, error, before = found.rows, None, table.read - len(found.rows)
             if not asked.as_csv and not found.unicode:
-                rows, error = up_to_first(rows, lambda row: _not_utf8(row, "csv"), None, before, table.where)
+                odd = partial(_not_utf8, same="csv")
+                rows, error = text_format.up_to_first(rows, odd, None, before, table.where)
             values = [row[self._place] for row in rows]
-            scores, bad = read_scores(asked.score, values, before, table.where, asked.on_missing)
+            scores, bad = columns.read_scores(asked.score, values, before, table.where, asked.on_missing)
             if scores.size:
                 rows = rows[: scores.size]
                 # an empty cell is a missing value, as in a table
@@ -272,7 +248,7 @@ class CsvLines(_AnsweredLines):
         if found is None:
             return None
         for row, cell in found.doubts:
-            score = number(cell)
+            score = columns.number(cell)
             if score is None:
                 return None
             found.scores[row] = score
@@ -281,9 +257,9 @@ class CsvLines(_AnsweredLines):
     def _text(self, batch: ScoredRows, codes: list[int]) -> str:
         if not self._asked.as_csv:
             cells = list(zip(*batch.rows, strict=True))
-            columns = [self._json(place, cells) for place in self._places]
+            texts = [self._json(place, cells) for place in self._places]
             endings = [self._ends[code] for code in codes]
-            return "".join([self._object % row for row in zip(*columns, endings, strict=True)])
+            return "".join([self._object % row for row in zip(*texts, endings, strict=True)])
         if batch.texts and self._kept:
             return "".join([text + self._ends[code] for text, code in zip(batch.texts, codes, strict=True)])
         rows: Iterable[list[str]] = batch.rows
@@ -316,8 +292,8 @@ def _json_number(cell: str) -> str:
 class JsonLines(_AnsweredLines):
     """The rows of JSON tables; without columns, the first row has those of CSV."""
 
-    def __init__(self, tables: Opened, columns: Sequence[str], asked: Asked) -> None:
-        super().__init__(tables, columns, asked)
+    def __init__(self, tables: Opened, header: Sequence[str], asked: Asked) -> None:
+        super().__init__(tables, header, asked)
         # no row may have one of them
         self._added = {one.lower() for one in asked.added}
         self._taken_apart = asked.as_csv or asked.group is not None
@@ -351,7 +327,7 @@ class JsonLines(_AnsweredLines):
             for so_far, batch, codes in self.answered(certificate, names, seen):
                 counted = so_far
                 answers = zip(*(self.cells[code] for code in codes.tolist()), strict=True)
-                columns: dict[str, Sequence[Any]] = dict(zip(added.values(), answers, strict=True))
+                filled: dict[str, Sequence[Any]] = dict(zip(added.values(), answers, strict=True))
                 for name in batch.names:
                     if name not in kinds:
                         table.widen(f"c{len(kinds)}")
@@ -359,11 +335,11 @@ class JsonLines(_AnsweredLines):
                 for place, (name, kind) in enumerate(kinds.items()):
                     values = [row.get(name) for row in batch.rows]
                     kind.see(values)
-                    columns[f"c{place}"] = list(map(_cell, values))
-                self.table.refuse_odd(columns.values())
-                table.add(columns, len(batch.rows))
+                    filled[f"c{place}"] = list(map(_cell, values))
+                self.table.refuse_odd(filled.values())
+                table.add(filled, len(batch.rows))
             table.flush()
-            refuse_twins(list(kinds), ", ".join(names))
+            columns.refuse_twins(list(kinds), ", ".join(names))
             quoted, shown = quoted_names(list(kinds)), list[str]()
             for place, (name, kind) in enumerate(kinds.items()):
                 typed = f"CAST(c{place} AS {kind.name})"
@@ -392,8 +368,8 @@ class JsonLines(_AnsweredLines):
             rows, error, before = found.rows, None, table.read - len(found.rows)
             if not self._names:
                 for column in self._asked.wanted:
-                    require_column(column, list(rows[0]))
-                refuse_added(rows[0], self._added)
+                    columns.require_column(column, list(rows[0]))
+                columns.refuse_added(rows[0], self._added)
                 if as_csv and (what := _not_utf8(rows[0], "jsonl")):
                     raise InputError(f"{table.where}row 1 {what}")
                 self._names = dict.fromkeys(rows[0])
@@ -406,11 +382,11 @@ class JsonLines(_AnsweredLines):
             if as_csv and (not found.unicode or "\\" in whole):
                 problems.append(_has_odd_text)
             if group is not None:
-                problems.append(lambda row: nested_in(row, group))
+                problems.append(lambda row: text_format.nested_in(row, group))
             for problem in problems:
-                rows, error = up_to_first(rows, problem, error, before, table.where)
+                rows, error = text_format.up_to_first(rows, problem, error, before, table.where)
             values = [row.get(score) for row in rows]
-            scores, bad = read_scores(score, values, before, table.where, self._asked.on_missing)
+            scores, bad = columns.read_scores(score, values, before, table.where, self._asked.on_missing)
             texts = found.texts[: scores.size]
             if "Infinity" in whole or "NaN" in whole:
                 texts = [_NOT_JSON.sub(_quoted, text) for text in texts]
@@ -458,11 +434,11 @@ def _json_columns(files: Sequence[Path], wanted: Sequence[str], *, whole: bool) 
                 if not whole and table.names.keys() >= set(wanted):
                     break
             names.append(list(table.names))
-    require_in_all(files, names, wanted)
-    columns = list(dict.fromkeys(name for known in names for name in known))
-    for column in wanted if columns else ():
-        require_column(column, columns)
-    return columns
+    columns.require_in_all(files, names, wanted)
+    found = list(dict.fromkeys(name for known in names for name in known))
+    for column in wanted if found else ():
+        columns.require_column(column, found)
+    return found
 
 
 def _json_values(file: Path, column: str) -> Iterator[list[Any]]:
@@ -522,12 +498,12 @@ def _cell(value: Any) -> str | None:
 
 def is_streamed(start: bytes) -> bool:
     """Return whether a table that starts so can be decided line by line: CSV and JSON lines can."""
-    refuse_binary(start, "standard input")
-    if not start.removeprefix(MARK).strip():
-        raise InputError(EMPTY_INPUT)
-    if is_json(start):
-        return is_json_line(start)
-    return start[:4] != PARQUET
+    text_format.refuse_binary(start, "standard input")
+    if not start.removeprefix(text_format.MARK).strip():
+        raise InputError(text_format.EMPTY_INPUT)
+    if text_format.is_json(start):
+        return text_format.is_json_line(start)
+    return start[:4] != text_format.PARQUET
 
 
 def decide_lines(
@@ -547,8 +523,8 @@ def decide_lines(
     written included, and `seen` the scores.
     """
     lines: CsvLines | JsonLines
-    if is_json_line(start):
-        only_in_csv(delimiter)
+    if text_format.is_json_line(start):
+        columns.only_in_csv(delimiter)
         lines = JsonLines([("-", nullcontext(JsonRows(reader, start)))], (), asked)
     else:
         rows = CsvRows(reader, start, asked.wanted, delimiter)
@@ -588,14 +564,14 @@ def decide_files(
     found: list[CsvFile] = []
     lines: Any
     if as_json:
-        only_in_csv(delimiter)
-        columns = _json_columns(files, asked.wanted, whole=asked.as_csv)
-        lines = JsonLines(zip(names, map(opened_json, files), strict=True), columns, asked)
+        columns.only_in_csv(delimiter)
+        header = _json_columns(files, asked.wanted, whole=asked.as_csv)
+        lines = JsonLines(zip(names, map(opened_json, files), strict=True), header, asked)
     else:
         found = [CsvFile(*pair) for pair in zip(files, headers(files, asked.wanted, delimiter), strict=True)]
-        columns = all_columns(files, [file.header.names for file in found])
+        header = columns.all_columns(files, [file.header.names for file in found])
         opened = (opened_rows(file.path, asked.wanted, file.header.delimiter) for file in found)
-        lines = CsvLines(zip(names, opened, strict=True), columns, asked)
+        lines = CsvLines(zip(names, opened, strict=True), header, asked)
     try:
         if isinstance(target, Path):
             counted = lines.to_parquet(target, certificate, listed, seen)
@@ -607,7 +583,7 @@ def decide_files(
         # which counts what is missing
         if as_json:
             values = {file: _json_values(file, asked.score) for file in files}
-            refuse_scores_of(values, asked.score, asked.on_missing)
+            columns.refuse_scores_of(values, asked.score, asked.on_missing)
         refuse_scores(found, asked.score, asked.on_missing)
         raise
     return counted
