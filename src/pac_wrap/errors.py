@@ -27,12 +27,12 @@ class PACWrapError(Exception):
 
     Examples
     --------
-    >>> from pac_wrap import PACWrapError, calibrate
+    >>> from pac_wrap import Guarantee
     >>> try:
-    ...     calibrate([0.1, 0.2, float("nan")], [0.9])
+    ...     Guarantee(max_fpr=5)
     ... except PACWrapError as error:
-    ...     print(type(error).__name__)
-    InputError
+    ...     print(type(error).__name__, error, sep=": ")
+    InputError: max_fpr must lie strictly between 0 and 1, got 5; write five percent as 0.05
     """
 
     def __str__(self) -> str:
@@ -41,16 +41,7 @@ class PACWrapError(Exception):
 
 
 class InputError(PACWrapError, ValueError):
-    """An argument breaks a rule; the text names the argument, the rule, the value and the remedy.
-
-    Examples
-    --------
-    >>> from pac_wrap import Guarantee
-    >>> Guarantee(max_fpr=5)
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.InputError: max_fpr must lie strictly between 0 and 1, got 5; write five percent as 0.05
-    """
+    """An argument breaks a rule; the text names the argument, the rule, the value and the remedy."""
 
 
 class DetectorError(PACWrapError, TypeError):

@@ -1,7 +1,6 @@
 """pac-wrap calibrate, curve, compare and recalibrate: the ways to a certificate."""
 
 import json
-from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -29,8 +28,14 @@ def calibrate(
     tables: options.Tables,
     score: options.Score,
     label: options.Label,
-    max_fpr: options.MaxFprs = None,
-    max_fnr: options.MaxFnrs = None,
+    max_fpr: Annotated[
+        list[str] | None,
+        Option(
+            help="Ceiling of the false positive rate, or none; by default 0.05. With --kind: of every kind, or"
+            " repeated as 'kind=ceiling' for each; '*=ceiling' is for all kinds together."
+        ),
+    ] = None,
+    max_fnr: Annotated[list[str] | None, Option(help="Ceiling of the false negative rate, likewise.")] = None,
     delta_fpr: options.DeltaFpr = None,
     delta_fnr: options.DeltaFnr = None,
     confidence: options.Confidence = None,
@@ -104,7 +109,7 @@ def calibrate(
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.kinds import KindRequest
     from pac_wrap.report.account import account_of
-    from pac_wrap.report.render import check_ending, rendered
+    from pac_wrap.report.render import check_ending
     from pac_wrap.report.sentences import Origin
 
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
@@ -144,21 +149,16 @@ def calibrate(
     else:
         bar = ("reading", None) if kind or group else ("calibrating", 4)
         certificate, drawn = _certified(reading, request, *bar, draws=report is not None, survived=survived)
-    contents: dict[Path, str | bytes] = {}
-    if output is not None:
-        contents[output] = certificate.to_json()
-    if report is not None:
-        known: Any = {}
-        if group is None:
-            origin = Origin(tuple(tables), score, label)
-            known = {"source": origin, "prevalence": shares, "in_time": facts}
-        contents[report] = rendered(account_of(certificate, *drawn, **known), report)
-    _write_all(contents)
-    if contents and not quiet:
+    known: Any = {}
+    if group is None:
+        known = {"source": Origin(tuple(tables), score, label), "prevalence": shares, "in_time": facts}
+    page = partial(account_of, certificate, *drawn, **known)
+    written = _write_all((output, certificate), (report, page))
+    if written and not quiet:
         normal, anomalous = certificate.columns.n.sum(axis=1).tolist() if group else certificate.sizes
         rows = f"{normal + anomalous:,} rows: {normal:,} normal, {anomalous:,} anomalous"
         more = "" if group is None else f", {len(certificate.groups):,} groups"
-        say(f"{rows}{more} -> {', '.join(map(str, contents))}")
+        say(f"{rows}{more} -> {', '.join(written)}")
     if form == "json":
         typer.echo(certificate.to_json(), nl=False)
     else:
@@ -254,14 +254,17 @@ def _in_time(reading: Reading, request: "Request") -> "tuple[Any, list[NDArray[A
     return certificate, classes, tuple(facts_of_series(points, certificate, reading.time or "", split))
 
 
-def _write_all(contents: Mapping[Path, str | bytes]) -> None:
-    """Write all of some files, or none."""
+def _write_all(*outputs: tuple[Path | None, Any]) -> list[str]:
+    """Write results, and what makes an account of one, to all files that were named or none; return those."""
     from pac_wrap.base.files import whole_file
-    from pac_wrap.report.render import put
+    from pac_wrap.report.render import put, rendered
 
+    named = [(path, made) for path, made in outputs if path is not None and made is not None]
     with ExitStack() as files:
-        for path, content in contents.items():
+        contents = [rendered(made(), path) if callable(made) else made.to_json() for path, made in named]
+        for (path, _), content in zip(named, contents, strict=True):
             put(files.enter_context(whole_file(path)), content)
+    return [str(path) for path, _ in named]
 
 
 def curve(
@@ -297,7 +300,6 @@ def curve(
     """
     from pac_wrap.method.curves.curve import CurveRequest
     from pac_wrap.report.account import account_of
-    from pac_wrap.report.render import rendered
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
         raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
@@ -318,14 +320,7 @@ def curve(
             if not 0.0 < ceiling < 1.0:
                 raise
             reason = in_options(str(error))
-    contents: dict[Path, str | bytes] = {}
-    if output is not None:
-        contents[output] = found.to_json()
-    if certificate is not None and chosen is not None:
-        contents[certificate] = chosen.to_json()
-    if report is not None:
-        contents[report] = rendered(account_of(found), report)
-    _write_all(contents)
+    _write_all((output, found), (certificate, chosen), (report, partial(account_of, found)))
     shown = found if chosen is None else chosen
     if form == "json":
         refused = json.dumps({"kept": False, "reason": reason}, indent=2) + "\n"
@@ -340,8 +335,8 @@ def compare(
     tables: options.Tables,
     score: Annotated[list[str], Option("--score", help="A column of scores; repeat it for each detector.")],
     label: options.Label,
-    max_fpr: options.MaxFpr = "0.05",
-    max_fnr: options.MaxFnr = "0.05",
+    max_fpr: Annotated[str, Option(help="Ceiling of the false positive rate, or none.")] = "0.05",
+    max_fnr: Annotated[str, Option(help="Ceiling of the false negative rate, or none.")] = "0.05",
     delta_fpr: options.DeltaFpr = None,
     delta_fnr: options.DeltaFnr = None,
     confidence: options.Confidence = None,

@@ -37,20 +37,12 @@ class _Job:
     """What is asked for: how a table is decided and where it is written."""
 
     certificate: "Certificate | GroupCertificate"
-    score: str
-    group: str | None
+    asked: "Asked"
     output: Path | None
     form: Format | None
     delimiter: str | None
-    on_missing: OnMissing
-    source: str | None
     quiet: bool
     doubt: "Doubt"
-
-    def asked(self, as_csv: bool) -> "Asked":
-        from pac_wrap.streams.decide import Asked
-
-        return Asked(self.score, as_csv, self.on_missing, self.source, self.group)
 
     def tell(self, sentence: str) -> None:
         if not self.quiet:
@@ -103,7 +95,7 @@ def decide(
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
     from pac_wrap.method.provenance import Doubt
-    from pac_wrap.streams.decide import ADDED, is_streamed
+    from pac_wrap.streams.decide import ADDED, Asked, is_streamed
     from pac_wrap.tables.columns import refuse_added
     from pac_wrap.tables.files.text_format import read_start, standard_input
 
@@ -113,7 +105,8 @@ def decide(
         if not source_column:
             raise InputError("--source-column must be the name of a column, got an empty one")
     doubt = Doubt(loaded.provenance, score)
-    job = _Job(loaded, score, group, output, form, delimiter, on_missing, source_column, quiet, doubt)
+    asked = Asked(score, form == "csv", on_missing, source_column, group)
+    job = _Job(loaded, asked, output, form, delimiter, quiet, doubt)
     if output is not None:
         keep_apart([*tables, certificate], output)
         if form is not None and output.suffix:
@@ -141,7 +134,9 @@ def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     from pac_wrap.streams.decide import decide_lines
     from pac_wrap.tables.files.text_format import is_json_line
 
-    asked = job.asked(job.form == "csv" or (job.form is None and not is_json_line(start)))
+    asked = job.asked
+    if job.form is None:
+        asked = asked._replace(as_csv=not is_json_line(start))
     # the last of all counts so far
     counted = deque([Counted()], maxlen=1)
     told: Any = {"said": counted.append, "seen": job.doubt.see}
@@ -159,7 +154,7 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     from pac_wrap.tables.decide import decide_groups_table, decide_table, output_options
     from pac_wrap.tables.table import found_files, open_found
 
-    output = job.output
+    output, asked = job.output, job.asked
     # the name of a pipe or a device says nothing of a format
     named = output is not None and (output.suffix != "" or not output.exists() or output.is_file())
     with progress_bar("deciding") as progress, found_files(tables, start) as found:
@@ -174,21 +169,20 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
             else:
                 with open_found(
                     found,
-                    [job.score],
-                    job.group,
+                    [asked.score],
+                    asked.group,
                     whole=True,
                     output=target,
-                    source=job.source,
+                    source=asked.source,
                     delimiter=job.delimiter,
                     progress=progress,
                 ) as table:
-                    job.doubt.see(table.first_scores(job.score))
-                    one: Any = job.certificate
-                    if job.group is not None:
-                        columns = job.score, job.group
-                        counted = decide_groups_table(table, one, columns, target, how, job.on_missing)
+                    job.doubt.see(table.first_scores(asked.score))
+                    one, written = cast(Any, job.certificate), (target, how, asked.on_missing)
+                    if asked.group is not None:
+                        counted = decide_groups_table(table, one, (asked.score, asked.group), *written)
                     else:
-                        counted = decide_table(table, one, job.score, target, how, job.on_missing)
+                        counted = decide_table(table, one, asked.score, *written)
             if output is None:
                 with target.open("rb") as file:
                     copyfileobj(file, standard_output(), 1 << 20)
@@ -207,7 +201,7 @@ def _decide_texts(
     from pac_wrap.streams.decide import decide_files
     from pac_wrap.tables.files.connection import Done
 
-    asked, as_json = job.asked("csv" in how), found.reader == "read_json"
+    asked, as_json = job.asked._replace(as_csv="csv" in how), found.reader == "read_json"
     counts = not as_json and sys.stderr.isatty()
     rows = _rows_of(found.files, asked.wanted, job.delimiter) if counts else None
 

@@ -63,16 +63,6 @@ Delimiter = Annotated[
     str | None, Option(help="The delimiter of a CSV, a character or tab; by default found from its header.")
 ]
 Group = Annotated[str | None, Option(help="The column of groups, such as tenants: each has its own promise.")]
-MaxFpr = Annotated[str, Option(help="Ceiling of the false positive rate, or none.")]
-MaxFnr = Annotated[str, Option(help="Ceiling of the false negative rate, or none.")]
-MaxFprs = Annotated[
-    list[str] | None,
-    Option(
-        help="Ceiling of the false positive rate, or none; by default 0.05. With --kind: of every kind, or"
-        " repeated as 'kind=ceiling' for each; '*=ceiling' is for all kinds together."
-    ),
-]
-MaxFnrs = Annotated[list[str] | None, Option(help="Ceiling of the false negative rate, likewise.")]
 Kind = Annotated[
     str | None, Option(help="A column that names the kind of each point; ceilings then hold for each kind.")
 ]
