@@ -31,8 +31,8 @@ def calibrate(
     max_fpr: Annotated[
         list[str] | None,
         Option(
-            help="Ceiling of the false positive rate, or none; by default 0.05. With --kind: of every kind, or"
-            " repeated as 'kind=ceiling' for each; '*=ceiling' is for all kinds together."
+            help="Ceiling of the false positive rate, or none; by default 0.05. With --kind: of every kind,"
+            " or repeated as 'kind=ceiling' for each; '*=ceiling' is for all kinds together."
         ),
     ] = None,
     max_fnr: Annotated[list[str] | None, Option(help="Ceiling of the false negative rate, likewise.")] = None,
