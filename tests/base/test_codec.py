@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Algorithm1, Certificate, CertificateError, calibrate
-from pac_wrap.base.codec import decode, encode, flat
+from pac_wrap.base.codec import content_of, encode, flat, typed
 from support.resealed import sealed as seal
 
 Content = dict[str, Any]
@@ -285,6 +285,6 @@ def test_another_header_reads_only_its_own(text: str) -> None:
     certificate = Certificate.from_json(text)
     header = {"format": "other", "schema": 3}
     other = encode(certificate, header)
-    assert decode(Certificate, other, header) == certificate
+    assert typed(Certificate, content_of(other, header, "certificate"), "certificate") == certificate
     with pytest.raises(CertificateError, match="format 'other'"):
         Certificate.from_json(other)

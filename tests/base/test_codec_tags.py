@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from pac_wrap.base.codec import decode, encode, flat
+from pac_wrap.base.codec import content_of, encode, flat, typed
 from pac_wrap.errors import CertificateError, InputError
 from support.resealed import sealed
 
@@ -61,7 +61,8 @@ def content(drawing: Drawing = DRAWING) -> dict[str, Any]:
 
 
 def read(changed: dict[str, Any]) -> Drawing:
-    return decode(Drawing, sealed(changed), HEADER)
+    found: Drawing = typed(Drawing, content_of(sealed(changed), HEADER, "certificate"), "certificate")
+    return found
 
 
 def test_the_tag_is_written_first_as_the_name() -> None:

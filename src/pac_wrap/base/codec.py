@@ -49,15 +49,6 @@ def encode(value: Any, header: dict[str, Any]) -> str:
     return json.dumps(content | {"checksum": checksum(content)}, indent=2, allow_nan=False) + "\n"
 
 
-def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
-    """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
-    # a certificate, a curve or a monitor
-    last = str(header.get("format")).rpartition(" ")[2]
-    noun = last if last in ("curve", "monitor") else "certificate"
-    value: T = typed(kind, content_of(text, header, noun), noun)
-    return value
-
-
 def content_of(
     text: str | bytes, header: dict[str, Any], noun: str, most: int = MOST_BYTES, signs: Signs = MOST_SIGNS
 ) -> dict[str, Any]:
@@ -278,6 +269,7 @@ class SavedAsJSON:
     _noun: ClassVar[str] = "certificate"
     _remedy: ClassVar[str] = "calibrate again"
     _most_bytes: ClassVar[int] = MOST_BYTES
+    _most_signs: ClassVar[Signs] = MOST_SIGNS
 
     def to_json(self) -> str:
         """Return it as JSON text, from which `from_json` makes it again to the last digit."""
@@ -311,7 +303,9 @@ class SavedAsJSON:
     @classmethod
     def _read(cls, text: str | bytes) -> Self:
         """Return what a text holds, if it was not changed; whether it is possible is asked next."""
-        return decode(cls, text, cls._header)
+        content = content_of(text, cls._header, cls._noun, cls._most_bytes, cls._most_signs)
+        found: Self = typed(cls, content, cls._noun)
+        return found
 
     def _problems(self) -> Iterator[str]:
         """Yield what contradicts itself."""

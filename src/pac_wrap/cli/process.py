@@ -106,8 +106,16 @@ def ended(error: BaseException) -> int:
         # line by line: what other software says may stand in it
         lines = "".join(traceback.format_exception(error)).splitlines()
         sys.stderr.writelines(f"{message(line)}\n" for line in lines)
+    elif isinstance(error, UnicodeEncodeError):
+        say(f"a name or text is not UTF-8: {ascii(error.object)[1:201]}; rename it")
+    elif isinstance(error, OSError) and not isinstance(error, PACWrapError) and error.filename is not None:
+        say(f"cannot open {error.filename}: {error.strerror}")
+    elif isinstance(error, OSError) and error.strerror:
+        say(error.strerror)
     elif expected:
-        say(_sentence(error))
+        text = " ".join(str(error).split())
+        # the names of columns are the user's own
+        say(text if "column" in text else in_options(text))
     else:
         what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
         say(f"an error of pac-wrap itself, {what:.300}; pac-wrap --debug shows more")
@@ -172,18 +180,6 @@ def say(sentence: str) -> None:
     with suppress(OSError):
         sys.stderr.write(f"pac-wrap: {message(sentence)}\n")
         sys.stderr.flush()
-
-
-def _sentence(error: BaseException) -> str:
-    if isinstance(error, UnicodeEncodeError):
-        return f"a name or text is not UTF-8: {ascii(error.object)[1:201]}; rename it"
-    if isinstance(error, OSError) and not isinstance(error, PACWrapError) and error.filename is not None:
-        return f"cannot open {error.filename}: {error.strerror}"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    text = " ".join(str(error).split())
-    # the names of columns are the user's own
-    return text if "column" in text else in_options(text)
 
 
 def _interrupted(number: int) -> str:

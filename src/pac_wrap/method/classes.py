@@ -18,7 +18,7 @@ from pac_wrap.base.arguments import (
     refused,
     type_of,
 )
-from pac_wrap.base.codec import SavedAsJSON, content_of, typed
+from pac_wrap.base.codec import SavedAsJSON
 from pac_wrap.base.floats import (
     ScoreType,
     confidence_left,
@@ -92,6 +92,7 @@ class ClassCertificate(SavedAsJSON):
     version: str = __version__
 
     _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 3}
+    _most_signs: ClassVar[dict[str, int]] = _SIGNS
     form: ClassVar[type] = ClassFile
 
     @property
@@ -212,11 +213,6 @@ class ClassCertificate(SavedAsJSON):
         from pac_wrap.method.verify import verify_classes
 
         return verify_classes(self, class_scores, labels)
-
-    @classmethod
-    def _read(cls, text: str | bytes) -> Self:
-        found: Self = typed(cls, content_of(text, cls._header, cls._noun, signs=_SIGNS), cls._noun)
-        return found
 
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)

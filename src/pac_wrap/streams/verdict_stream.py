@@ -73,8 +73,18 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
                 f"batches must be an iterable of arrays of scores, got {type(batches).__name__};"
                 " pass a list or a generator of batches"
             ) from error
+        if monitor is not None and not isinstance(monitor, Monitor):
+            raise InputError(
+                f"monitor must be a Monitor, got {type(monitor).__name__}; make one with Monitor(certificate)"
+            )
         if monitor is not None:
-            _check_monitor(monitor, followed)
+            one = monitor.certificate
+            watched = one.rule if isinstance(one, Certificate) else "groups"
+            if watched != followed:
+                raise InputError(
+                    f"monitor must watch the rule that decides, {followed}, got one that watches {watched};"
+                    " make it from the certificate that decides"
+                )
         self._rule, self._on_missing, self._monitor = followed, on_missing, monitor
         self._pulled = 0
         self.normal = self.anomalous = self.abstained = self.missing = 0
@@ -116,21 +126,6 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
         counts = f"normal={self.normal}, anomalous={self.anomalous}, abstained={self.abstained}"
         counts += f", missing={self.missing}" if self.missing else ""
         return f"{type(self).__name__}(rows={self.rows}, {counts})"
-
-
-def _check_monitor(monitor: Monitor, rule: Rule) -> None:
-    """Refuse what is no monitor, or one that watches what another rule promises."""
-    if not isinstance(monitor, Monitor):
-        raise InputError(
-            f"monitor must be a Monitor, got {type(monitor).__name__}; make one with Monitor(certificate)"
-        )
-    one = monitor.certificate
-    watched = one.rule if isinstance(one, Certificate) else "groups"
-    if watched != rule:
-        raise InputError(
-            f"monitor must watch the rule that decides, {rule}, got one that watches {watched}; make it from"
-            " the certificate that decides"
-        )
 
 
 def _first_bad(batch: Any) -> int:
