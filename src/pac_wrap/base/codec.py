@@ -160,8 +160,11 @@ def plain(value: Any) -> Any:
     if form_of(type(value)) is not None:
         value = value.to_form()
     if is_dataclass(value):
-        pairs = ((field, getattr(value, field.name)) for field in _written(value))
-        content = {field.name: plain(item) for field, item in pairs if item is not None or _needed(field)}
+        content = {}
+        for field in _written(value):
+            item = getattr(value, field.name)
+            if item is not None or not field.metadata.get("optional"):
+                content[field.name] = plain(item)
         return content if _tag(value) is None else {_NAME: _tag(value)} | content
     if isinstance(value, tuple):
         return [plain(item) for item in value]
@@ -180,11 +183,6 @@ def form_of(kind: Any) -> Any:
 def _written(kind: Any) -> list[Field[Any]]:
     """Return the fields of a dataclass that stand in its text."""
     return [field for field in fields(kind) if field.init]
-
-
-def _needed(field: Field[Any]) -> bool:
-    """Return whether a field is written even if it is None; one marked optional came with a later version."""
-    return not field.metadata.get("optional", False)
 
 
 def _tag(kind: Any) -> str | None:
@@ -243,7 +241,7 @@ def _named(options: list[Any], value: Any, where: str) -> Any:
 def _fill(kind: Any, content: dict[str, Any], where: str) -> Any:
     hints = get_type_hints(kind)
     names = [field.name for field in _written(kind)]
-    content = {field.name: None for field in _written(kind) if not _needed(field)} | content
+    content = {field.name: None for field in _written(kind) if field.metadata.get("optional")} | content
     for name in names:
         _require(name in content, None, f"{where}.{name}", "there", "nothing")
     for name in content:

@@ -116,19 +116,9 @@ Form = Annotated[
     Option("--format", help="How to show it: for people, or with every digit for programs."),
 ]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Do not say what was done.")]
-
+_Held = Literal["hold-fnr", "hold-fpr", "hold-fnr-if-needed", "hold-fpr-if-needed"]
 OverlapWord = Annotated[
-    Literal[
-        "abstain",
-        "abstain-always",
-        "raise",
-        "hold-fnr",
-        "hold-fpr",
-        "hold-fnr-if-needed",
-        "hold-fpr-if-needed",
-        "algorithm1",
-    ]
-    | None,
+    Literal["abstain", "abstain-always", "raise", _Held, "algorithm1"] | None,
     Option(
         help="What is done where the classes overlap: leave points undecided, only if needed or always;"
         " raise both ceilings as little as can be proved; hold one, always or only if needed, and certify"
