@@ -116,11 +116,11 @@ def test_types_that_differ_and_rows_that_change_are_refused(monkeypatch: pytest.
     mixed = dd.from_map(lambda piece: piece, pieces, meta=frame.iloc[:0])
     assert "groups hold both 7 and '7'" in refusal(lambda: engine.calibrate(mixed, by="name"))
     df = dd.from_pandas(frame, npartitions=2)
-    monkeypatch.setattr(engine, "_numbered", _twice)
+    monkeypatch.setattr(engine, "_with_numbers", _twice)
     assert "has other rows each time" in refusal(lambda: engine.calibrate(df, by="name"))
 
 
-_once = engine._numbered
+_once = engine._with_numbers
 
 
 def _twice(*arguments: Any) -> Any:

@@ -246,7 +246,6 @@ def test_nothing_but_errors_certifies_nothing(n: int) -> None:
     ],
 )
 def test_an_impossible_budget_is_refused(n: int, rate: float, delta: float, words: str) -> None:
-    assert words in refusal(lambda: Budget(n, rate, delta, 0, 1.0))
     assert words in refusal(lambda: Budget.of(n, rate, delta))
 
 
@@ -256,9 +255,3 @@ def test_ceilings_that_no_number_of_labels_certifies_are_refused(name: str) -> N
         Guarantee(**cast(Any, {name: 1e-16}))
     least = Guarantee(**cast(Any, {name: 1e-15}))
     assert Budget.of(0, getattr(least, name), 5e-324).missing < 2**63
-
-
-@pytest.mark.parametrize("confidence", [1.0000000000000002, -0.1, float("nan")])
-def test_a_confidence_that_is_no_probability_is_refused(confidence: float) -> None:
-    with pytest.raises(InputError, match="confidence must lie between 0 and 1"):
-        Budget(100, 0.05, 0.05, 1, confidence)

@@ -7,11 +7,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from glob import escape
 from io import BytesIO
-from operator import add
+from operator import add, call
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -79,13 +79,11 @@ class _Dask(Engine):
         if len(columns) == 2:
             return _pairs(rows, anomaly_label)
         name = called or columns[2]
-        first = _first_look(rows, anomaly_label, name)
-        first.answer.settled(anomaly_label)
-        found = populations_of(name, [(int(mark), text, n) for (_, text, mark), n in first.rows.items()])
-        score_type = first.answer.score_type or "float64"
-        meta = {"score": score_type, "code": "int64"}
-        coded_rows = rows.map_partitions(_of_kinds, name, tuple(found), anomaly_label, score_type, meta=meta)
-        return _pairs(coded_rows, 1, found)
+        counted, score_type = _first_look(rows, anomaly_label, name)
+        found = populations_of(name, [(int(mark), text, n) for (_, text, mark), n in counted.items()])
+        return _pairs(
+            _numbered(rows, (name, *found), anomaly_label, score_type)[["score", "place"]], 1, found
+        )
 
     def grouped(self, df: Any, columns: Names, anomaly_label: object) -> "GroupedFrame":
         return GroupedFrame(df[[*columns]], anomaly_label)
@@ -119,7 +117,7 @@ class _Dask(Engine):
 
     def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
         marks = choose(sum_over_partitions(_count_labels, *partitions_of(frame)).counts)
-        return frame.assign(label=frame["label"].map_partitions(_marked, marks, meta=("label", "bool")))
+        return frame.assign(label=frame["label"].isin(list(marks)))
 
 
 ENGINE: Final = _Dask()
@@ -166,63 +164,42 @@ def sum_over_partitions(task: Callable[[int, Any], Any], keys: list[Any], graph:
         added.update(zip(places, calls, strict=True))
         return places
 
-    keys = keyed([(_call, name, number, key) for number, key in enumerate(keys)])
+    keys = keyed([(call, name, number, key) for number, key in enumerate(keys)])
     while len(keys) > 1:
         groups = range(0, len(keys), _TOGETHER)
-        keys = keyed([(_added, keys[start : start + _TOGETHER]) for start in groups])
+        keys = keyed([(reduce, add, keys[start : start + _TOGETHER]) for start in groups])
     return delayed.Delayed(keys[0], graph | added).compute()
 
 
-def _call(task: Any, number: int, partition: Any) -> Any:
-    return task(number, partition)
+def _first_look(rows: Any, anomaly_label: object, kinds: str | None = None) -> tuple[Counter[Any], ScoreType]:
+    """Return how many rows are of each group or kind and mark, and the type of scores; refuse what is wrong.
 
-
-def _added(answers: list[Any]) -> Any:
-    return reduce(add, answers)
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What a first look at some partitions gives: what is wrong with them, and how many rows are of what.
-
-    A group or kind goes with its type, since Python holds 1 and true equal, and with the mark of its row.
+    A group or kind goes with its type, since Python holds 1 and true equal.
     """
-
-    answer: PartitionAnswer
-    rows: Counter[tuple[type, Any, bool]] = field(default_factory=Counter)
-
-    def __add__(self, other: "_Seen") -> "_Seen":
-        return _Seen(self.answer + other.answer, self.rows + other.rows)
-
-
-def _first_look(rows: Any, anomaly_label: object, kinds: str | None = None) -> _Seen:
-    """Return what columns of scores, labels and groups hold, or kinds in a column that is called so."""
-    task = partial(_seen, PartitionTask(_rows_of, anomaly_label), kinds)
-    first: _Seen = answered(task, *partitions_of(rows))
-    return first
+    task = partial(_looked_at, PartitionTask(_rows_of, anomaly_label), kinds)
+    first: PartitionAnswer = answered(task, *partitions_of(rows))
+    return first.settled(anomaly_label), first.score_type or "float64"
 
 
 def _rows_of(normal: Scores, anomalous: Scores) -> int:
     return normal.size + anomalous.size
 
 
-def _seen(task: PartitionTask, kinds: str | None, number: int, frame: Any) -> _Seen:
+def _looked_at(task: PartitionTask, kinds: str | None, number: int, frame: Any) -> PartitionAnswer:
     answer = answer_of(task, number, frame)
     try:
         found = coded(frame.iloc[:, 2]) if kinds is None else coded_kinds(frame.iloc[:, 2], kinds)
     except InputError as error:
-        return _Seen(PartitionAnswer(None, problem=answer.problem or (number, str(error))))
-    try:
-        marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), task.anomaly_label)
-    except InputError:  # what is wrong with the labels is said when all are known
-        return _Seen(answer)
+        return PartitionAnswer(None, problem=answer.problem or (number, str(error)))
+    if answer.problem is not None or answer.missing:
+        return replace(answer, value=None)
+    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), task.anomaly_label)
     rows: Counter[tuple[type, Any, bool]] = Counter()
     for mark in (False, True):
         counts = np.bincount(found.codes[marks == mark], minlength=len(found.values)).tolist()
-        for value, count in zip(found.values, counts, strict=True):
-            if count:
-                rows[type(value), value, mark] += count
-    return _Seen(answer, rows)
+        for value, count in zip(found.values, counts, strict=True):  # two may have one text, or none
+            rows[type(value), value, mark] += count
+    return replace(answer, value=+rows)
 
 
 def _pairs(df: Any, anomaly_label: object, found: Mapping[Population, int | None] | None = None) -> Source:
@@ -242,41 +219,48 @@ class GroupedFrame:
     """The labelled scores of a frame by group: one shuffle brings each group into one partition."""
 
     def __init__(self, rows: Any, anomaly_label: object) -> None:
-        first = _first_look(rows, anomaly_label)
-        if not first.answer.settled(anomaly_label):
+        counted, self.score_type = _first_look(rows, anomaly_label)
+        if not counted:
             raise InputError(NO_SCORES)
-        self.score_type: ScoreType = first.answer.score_type or "float64"
-        found = merged(np.arange(len(first.rows)), [value for _, value, _ in first.rows])
+        found = merged(np.arange(len(counted)), [value for _, value, _ in counted])
         self.groups, self.n = found.values, np.zeros((2, len(found.values)), dtype=np.int64)
-        for code, ((*_, mark), rows_of_it) in zip(found.codes.tolist(), first.rows.items(), strict=True):
+        for code, ((*_, mark), rows_of_it) in zip(found.codes.tolist(), counted.items(), strict=True):
             self.n[int(mark), code] += rows_of_it
-        meta = {"place": "int64", "score": self.score_type, "mark": "bool"}
-        lookup = _sent_once(Lookup(found.values))
-        self._numbered = rows.map_partitions(_numbered, lookup, anomaly_label, self.score_type, meta=meta)
+        self._rows = _numbered(rows, _sent_once(Lookup(found.values)), anomaly_label, self.score_type)
 
     def calibrated(self, request: Request) -> Part:
         """Return what each group gets."""
-        near = self._numbered.shuffle("place", ignore_index=True)
+        near = self._rows.shuffle("place", ignore_index=True)
         return Part.joined(answered(partial(_calibrated, request, self.score_type), *partitions_of(near)))
 
     def pooled(self, places: NDArray[np.int64]) -> Source:
         """Return the points of some groups, taken as one."""
-        meta = self._numbered._meta[["score", "mark"]]
-        return _pairs(self._numbered.map_partitions(_of_groups, places, meta=meta), 1)
+        chosen = self._rows["place"].isin(places.tolist())
+        return _pairs(self._rows[chosen][["score", "mark"]], 1)
 
     def origin(self) -> dict[str, Any]:
         """Return nothing: a frame has no name."""
         return {}
 
 
-def _numbered(frame: Any, lookup: Lookup, anomaly_label: object, kind: ScoreType) -> Any:
-    """Return the number of each row's group, its score, and whether it is an anomaly."""
+def _numbered(rows: Any, known: Any, anomaly_label: object, kind: ScoreType) -> Any:
+    """Return the score of each row, whether it is an anomaly, and the number of its group or population."""
+    meta = {"score": kind, "mark": "bool", "place": "int64"}
+    return rows.map_partitions(_with_numbers, known, anomaly_label, kind, meta=meta)
+
+
+def _with_numbers(frame: Any, known: Any, anomaly_label: object, kind: ScoreType) -> Any:
     from pandas import DataFrame
 
-    scores, labels, groups = (frame.iloc[:, place] for place in range(3))
+    scores, labels, third = (frame.iloc[:, place] for place in range(3))
     marks = as_anomaly_mask(labels.to_numpy(), anomaly_label)
-    values = numbers_of(scores).astype(kind)
-    return DataFrame({"place": lookup.places(groups), "score": values, "mark": marks}, index=frame.index)
+    if isinstance(known, Lookup):
+        places = known.places(third)
+    else:
+        name, *populations = known
+        places = population_codes(populations, marks, coded_kinds(third, name))
+    made = {"score": numbers_of(scores).astype(kind), "mark": marks, "place": places}
+    return DataFrame(made, index=frame.index)
 
 
 def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> list[Part]:
@@ -287,21 +271,6 @@ def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> l
     scores, marks = scores_of(frame["score"]), frame["mark"].to_numpy()
     block = Block.of(scores, marks, codes.reshape(-1), places.size)
     return [Part.of(request, places, block, kind)]
-
-
-def _of_groups(frame: Any, places: NDArray[np.int64]) -> Any:
-    return frame.loc[np.isin(frame["place"].to_numpy(), places), ["score", "mark"]]
-
-
-def _of_kinds(
-    frame: Any, name: str, known: tuple[Population, ...], anomaly_label: object, kind: ScoreType
-) -> Any:
-    """Return the scores of a partition, and the number of the population of each."""
-    from pandas import DataFrame
-
-    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), anomaly_label)
-    codes = population_codes(known, marks, coded_kinds(frame.iloc[:, 2], name))
-    return DataFrame({"score": numbers_of(frame.iloc[:, 0]).astype(kind), "code": codes}, index=frame.index)
 
 
 def _decided(frame: Any, certificate: Certificate | GroupCertificate, score: str, group: str | None) -> Any:
@@ -553,7 +522,3 @@ def _count_labels(number: int, frame: Any) -> FirstLabels:
     counts = np.bincount(labels.codes + 1, minlength=len(labels.categories) + 1).tolist()
     names = [None, *labels.categories]
     return FirstLabels.of({name: count for name, count in zip(names, counts, strict=True) if count})
-
-
-def _marked(labels: Any, marks: tuple[str, ...]) -> Any:
-    return labels.isin(marks)

@@ -116,37 +116,34 @@ def kth_between(
 
 def _select_between(classes: tuple[Floats, Floats], low: float, high: float, share: float) -> float:
     """Return the same of scores in memory; where they are many, a sample says near which scores to look."""
-    below, inside = (sum(counts) for counts in zip(*_counted(classes, low, high), strict=True))
+
+    def of_both(action: Callable[[Floats, float, float], T], *ends: float) -> list[T]:
+        actions = [partial(action, scores, *ends) for scores in classes]
+        return together(actions, min(scores.size for scores in classes))
+
+    below, inside = (sum(counts) for counts in zip(*of_both(_counted, low, high), strict=True))
     k = max(1, ceil(share * inside))
     for ends in (_ends_around(classes, low, high, share), (low, high)):
-        under, keys = zip(*_gathered(classes, *ends), strict=True)
+        under, keys = zip(*of_both(_gathered, *ends), strict=True)
         rank, found = k - 1 - (sum(under) - below), np.concatenate(keys)
         if 0 <= rank < found.size:
             break
     return from_order_key(int(np.partition(found, rank)[rank]))
 
 
-def _counted(classes: tuple[Floats, Floats], low: float, high: float) -> list[tuple[int, int]]:
-    """Return for each class how many scores lie below [low, high], and in it."""
-
-    def count(scores: Floats) -> tuple[int, int]:
-        below = count_below(scores, low)
-        return below, (scores.size if high == inf else count_below(scores, nextafter(high, inf))) - below
-
-    return _for_both(count, classes)
+def _counted(scores: Floats, low: float, high: float) -> tuple[int, int]:
+    """Return how many scores lie below [low, high], and in it."""
+    below = count_below(scores, low)
+    return below, (scores.size if high == inf else count_below(scores, nextafter(high, inf))) - below
 
 
-def _gathered(classes: tuple[Floats, Floats], low: float, high: float) -> list[tuple[int, Bits]]:
-    """Return for each class how many scores lie below [low, high], and the keys of those in it."""
-
-    def gather(scores: Floats) -> tuple[int, Bits]:
-        ends = least_from(low, scores.dtype), largest_up_to(high, scores.dtype)
-        keys = order_keys(kernels().bracket(scores, *ends, keep=True).scores)
-        # where the processor flushes, other numbers near zero are taken for it: keys tell
-        exact = (keys >= np.uint64(order_key(low))) & (keys <= np.uint64(order_key(high)))
-        return count_below(scores, low), keys[exact]
-
-    return _for_both(gather, classes)
+def _gathered(scores: Floats, low: float, high: float) -> tuple[int, Bits]:
+    """Return how many scores lie below [low, high], and the keys of those in it."""
+    ends = least_from(low, scores.dtype), largest_up_to(high, scores.dtype)
+    keys = order_keys(kernels().bracket(scores, *ends, keep=True).scores)
+    # where the processor flushes, other numbers near zero are taken for it: keys tell
+    exact = (keys >= np.uint64(order_key(low))) & (keys <= np.uint64(order_key(high)))
+    return count_below(scores, low), keys[exact]
 
 
 def _ends_around(
@@ -166,12 +163,6 @@ def _ends_around(
         float(sample[first]) if first >= 0 else low,
         float(sample[last]) if last < sample.size else high,
     )
-
-
-def _for_both(action: Callable[[Floats], T], classes: tuple[Floats, Floats]) -> list[T]:
-    """Return what an action returns for each class, in threads where both are large."""
-    actions = [partial(action, scores) for scores in classes]
-    return together(actions, min(scores.size for scores in classes))
 
 
 class Bracket(NamedTuple):
@@ -231,10 +222,9 @@ def unchecked(values: ArrayLike, name: str) -> Floats:
 
 
 class RankedInMemory(Ranked):
-    """The scores of one class in memory, as `unchecked` gives them; few are sorted once.
+    """The scores of one class in memory, as `unchecked` gives them; few are sorted, and many if `k` is None.
 
-    Of many, the ranks near `k` cost next to nothing; where a thousand ranks are wanted, it is None, and they
-    are sorted too.
+    Otherwise the ranks near `k` cost next to nothing.
     """
 
     def __init__(self, scores: Floats, name: str, k: int | None) -> None:
@@ -314,14 +304,18 @@ _MOST: Final = 100_000
 
 def rough_auc(normal: Floats, anomalous: Floats) -> float:
     """Return the AUC of up to a thousand points of each class, or of more of them if those leave it open."""
-    found = auc(_scattered(normal), _scattered(anomalous))
+    few = (
+        scores if scores.size <= _FEW else scores[scattered_positions(scores.size, _FEW)]
+        for scores in (normal, anomalous)
+    )
+    found = auc(*few)
     return found if found > _CLEARLY else auc(normal, anomalous)
 
 
 def auc(normal: Floats, anomalous: Floats) -> float:
     """Return the chance that an anomaly outscores a normal point, ties counting one half."""
     # both sorted: the search then walks through memory in order, four times as fast
-    low, high = np.sort(_spaced(normal)), np.sort(_spaced(anomalous))
+    low, high = (np.sort(_spaced(one, _POINTS).astype(np.float64, copy=False)) for one in (normal, anomalous))
     below = np.searchsorted(low, high, side="left").sum(dtype=np.float64)
     not_above = np.searchsorted(low, high, side="right").sum(dtype=np.float64)
     return float((below + not_above) / (2.0 * low.size * high.size))
@@ -400,10 +394,7 @@ def warn_of_labels(normal: RankedInMemory, anomalous: RankedInMemory, *, draws: 
 
 def warn_if_selected(normal: Floats, anomalous: Floats, *, ordered: bool = False) -> None:
     """Warn the user, who is outside this package, if a class looks as if its points were chosen by score."""
-    normal, anomalous = (
-        scores if scores.size <= _MOST else scores[spaced_positions(scores.size, _MOST)]
-        for scores in (normal, anomalous)
-    )
+    normal, anomalous = _spaced(normal, _MOST), _spaced(anomalous, _MOST)
     if (found := breaks_off(anomalous, normal, ordered=ordered)) is not None:
         _warn_of_end("anomaly scores below", found, f"{normal.size:,} normal points score higher", "FNR")
     # the other way round, so that what is in order stays so
@@ -422,10 +413,5 @@ def _warn_of_end(name: str, found: tuple[int, float], others: str, rate: str) ->
     )
 
 
-def _spaced(scores: Floats) -> Scores:
-    taken = scores if scores.size <= _POINTS else scores[spaced_positions(scores.size)]
-    return taken.astype(np.float64, copy=False)
-
-
-def _scattered(scores: Floats) -> Floats:
-    return scores if scores.size <= _FEW else scores[scattered_positions(scores.size, _FEW)]
+def _spaced(scores: Floats, most: int) -> Floats:
+    return scores if scores.size <= most else scores[spaced_positions(scores.size, most)]

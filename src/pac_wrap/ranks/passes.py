@@ -6,7 +6,6 @@ with each piece of the data wherever that lives; what it returns adds up in any 
 chunks from a Python iteration, `Partitions` those of an engine.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -273,36 +272,21 @@ def _below(threshold: float, *parts: Scores) -> NDArray[np.int64]:
     return np.array([below, [scores.size for scores in parts]], dtype=np.int64)
 
 
-class Parts(ABC):
-    """The parts of some data, the two classes or their kinds, of which ranks and counts can be asked for."""
+class Parts:
+    """The parts of some data, classes or kinds, asked for ranks and counts; what is found is kept."""
+
+    # what finds out what is at ranks that are not known yet, and how many of each part lie below a threshold
+    search: Callable[[list[Rank]], dict[Rank, ScoreAtRank]]
+    count: Callable[[float], tuple[int, ...]]
 
     def __init__(self, sizes: Sequence[int], hash_sums: Sequence[int]) -> None:
         self.sizes, self.hash_sums = tuple(sizes), hash_sums
+        self._found: dict[Rank, ScoreAtRank] = {}
+        self._counted: dict[int, tuple[int, ...]] = {}
 
     def ranked(self, of: Sequence[tuple[int, ...]]) -> list[Ranked]:
         """Return the scores of some parts, or of several parts taken as one."""
         return [_RankedParts(self, of, parts) for parts in of]
-
-    @abstractmethod
-    def score(self, rank: Rank) -> float:
-        """Return the score at a rank."""
-
-    @abstractmethod
-    def count_below(self, parts: tuple[int, ...], threshold: float) -> int:
-        """Return how many scores of some parts are less than the threshold."""
-
-    @abstractmethod
-    def find(self, ranks: Iterable[Rank]) -> None:
-        """Find the scores at some ranks, together if that is cheaper than one by one."""
-
-
-class Known(Parts):
-    """Parts of which ranks and counts are found out as they are asked for, and kept."""
-
-    def __init__(self, sizes: Sequence[int], hash_sums: Sequence[int]) -> None:
-        super().__init__(sizes, hash_sums)
-        self._found: dict[Rank, ScoreAtRank] = {}
-        self._counted: dict[int, tuple[int, ...]] = {}
 
     @property
     def classes(self) -> list[Ranked]:
@@ -333,16 +317,8 @@ class Known(Parts):
         """Find the scores at some ranks, together if that is cheaper than one by one."""
         self._found |= self.search([rank for rank in ranks if rank not in self._found])
 
-    @abstractmethod
-    def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what is found at ranks that are not known yet."""
 
-    @abstractmethod
-    def count(self, threshold: float) -> tuple[int, ...]:
-        """Return how many scores of each part are less than the threshold."""
-
-
-class Passes(Known):
+class Passes(Parts):
     """The parts of some data, known through passes; the first, made at once, gathers what was guessed."""
 
     def __init__(self, run: RunPass, guessed: Bounds = ()) -> None:
@@ -404,10 +380,9 @@ def _rank(parts: tuple[int, ...], k: int) -> Rank:
 def split_classes(
     where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object
 ) -> tuple[Pair, Any, ScoreType | None]:
-    """Return both classes of one piece, what normal points are called in it, and the type of its scores.
+    """Return both classes of one piece, what normal points are called there, or None, and the type of scores.
 
-    The last two are None where there are no normal points, or no points at all. What is wrong is refused with
-    the name of the piece.
+    What is wrong is refused with the name of the piece.
     """
     given, values, mask = as_labelled(scores, labels, anomaly_label, f" of {where}")
     normal_label = None if mask.all() else as_array(labels, "labels")[int(mask.argmin())]
@@ -594,7 +569,7 @@ def guess(
     return (part.bounds,)
 
 
-class _Share(Known):
+class _Share(Parts):
     """A share of the data that answers as the whole might: each of its scores stands for so many."""
 
     def __init__(self, parts: Sequence[Scores], shares: int) -> None:
@@ -642,13 +617,10 @@ Missing = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PartitionAnswer:
-    """What some partitions gave: the sum of the task's answers, and what is wrong with them, if anything.
-
-    `normal_labels` maps what normal points are called to the first partition that calls them so; two
-    entries are enough to refuse them. `score_type` is the type of the scores, None if there are none.
-    """
+    """What some partitions gave: the sum of the task's answers, and what is wrong with them, if anything."""
 
     value: Any
+    # the first partition that calls normal points so, and how; two are enough to refuse them
     normal_labels: tuple[tuple[int, Any], ...] = ()
     missing: tuple[Missing, ...] = ()
     problem: tuple[int, str] | None = None

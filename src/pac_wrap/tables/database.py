@@ -26,7 +26,7 @@ from pac_wrap.method.source import CLASSES, Auc, T
 from pac_wrap.ranks.compiled import HASH_NUMBERS
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import BOTH, Rank
-from pac_wrap.ranks.passes import Known, ScoreAtRank
+from pac_wrap.ranks.passes import Parts, ScoreAtRank
 from pac_wrap.tables.columns import (
     anomaly_marks,
     missing_scores,
@@ -324,7 +324,7 @@ def from_answers(text: str, request: Request, source: Source) -> Certificate:
     return certificate
 
 
-class Remote(Known):
+class Remote(Parts):
     """Both classes of a table in a database, known through what its statements return; a source."""
 
     draws: None = None

@@ -532,13 +532,6 @@ class Budget:
     errors: int | None
     confidence: float
 
-    def __post_init__(self) -> None:
-        check_count("n", self.n)
-        check_rate("rate", self.rate)
-        check_rate("delta", self.delta)
-        if not 0.0 <= self.confidence <= 1.0:
-            raise InputError(f"confidence must lie between 0 and 1, got {self.confidence!r}")
-
     @classmethod
     def of(cls, n: int, rate: float, delta: float) -> "Budget":
         """Return the budget of n points under a ceiling: eq. (2)."""
@@ -561,12 +554,7 @@ class Budget:
 def find_budget(n: int, rate: float, delta: float) -> Budget:
     """Return the budget of numbers that were checked."""
     errors = most_errors(n, rate, delta)
-    confidence = 1.0 if errors is None else 1.0 - cdf(errors, n, rate)
-    # made without __init__, which would check the numbers again
-    found = object.__new__(Budget)
-    for name, value in zip(Budget.__slots__, (n, rate, delta, errors, confidence), strict=True):
-        object.__setattr__(found, name, value)
-    return found
+    return Budget(n, rate, delta, errors, 1.0 if errors is None else 1.0 - cdf(errors, n, rate))
 
 
 def budgets_at(n: int, rates: Rates, delta: float, guesses: NDArray[np.int64]) -> list[int]:
