@@ -206,7 +206,14 @@ class _Spark(Engine):
         with spark_session(master) as session, _refusing(found.files):
             frames = [read(session, found.reader, *layout, columns) for layout in found.by_layout.items()]
             narrow = all(dict(one.dtypes).get(score) == "float" for one in frames)
-            frame = reduce(_union, (score_and_label(one, score, label, narrow, group) for one in frames))
+            parts = [score_and_label(one, score, label, narrow, group) for one in frames]
+            kinds = [*dict.fromkeys(kind for one in parts for _, kind in one.dtypes[3:])]
+            if len(kinds) > 1:
+                found_types = " and ".join(kinds[:2])
+                raise InputError(
+                    f"the files hold groups of different types, {found_types}; give the column one type"
+                )
+            frame = reduce(lambda one, other: one.unionAll(other), parts)
             if found.reader != "read_parquet":  # texts are parsed once
                 frame = frame.persist()
             try:
@@ -265,12 +272,10 @@ class SparkCounts:
         return Sample(self._classes(rows), 1.0 if rows.num_rows < _FIRST else 1.0 / _MORE)
 
     def sample(self) -> Sample:
-        """Return the scores of the rows that draw the smallest numbers.
-
-        A row that comes late must draw a small one to be looked at, so that few are sorted: its place counts
-        from the start of its partition, and more in later partitions. Where those are the largest by far,
-        the sample is a worse one.
-        """
+        """Return the scores of the rows that draw the smallest numbers."""
+        # a row that comes late must draw a small one to be looked at, so that few are sorted: its place counts
+        # from the start of its partition, and more in later ones; if those are by far the largest, the sample
+        # is a worse one
         place = "monotonically_increasing_id()"
         drawn = self._pairs.selectExpr("score", "label", "rand(0) AS drawn", f"{place} AS place")
         late = "drawn * (1 + (place & 8589934591))"
@@ -356,7 +361,10 @@ class SparkCounts:
     def count(self, grid: Grid, within: Some) -> Cells:
         """Return the cells that have scores, of those that lie within some of another grid."""
         inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
-        numbered = inside.selectExpr("score", f"{self._number(grid)} AS number", f"{_alone(grid)} AS alone")
+        # what tells a score from others of its number, where each is its own cell
+        listed = between("score", tuple((low, just_below(high)) for low, high in grid.listed))
+        alone = f"IF({listed}, score, 0D)" if grid.listed else "0D"
+        numbered = inside.selectExpr("score", f"{self._number(grid)} AS number", f"{alone} AS alone")
         return self._cells(fetched(_summed(numbered, ("number", "alone"), *_COUNTED).drop("alone")))
 
     def gather(self, within: Some) -> Cells:
@@ -469,12 +477,6 @@ def _cell(low: str, scale: str, first: str, cells: str) -> str:
         return first
     step = f"CAST(least(floor((score - {low}) * {scale}), {cells} - 1) AS INT)"
     return f"({first} + IF({cells} <= 1, 0, {step}))"
-
-
-def _alone(grid: Grid) -> str:
-    """Return the expression for what tells a score from others of its number, where each is its own cell."""
-    inside = between("score", tuple((low, just_below(high)) for low, high in grid.listed))
-    return f"IF({inside}, score, 0D)" if grid.listed else "0D"
 
 
 def _halved(knots: Sequence[float], leaves: Sequence[str]) -> str:
@@ -631,15 +633,13 @@ def _started(builder: Any, master: str, scratch: str) -> Any:
             "spark.local.dir": scratch,
             "spark.ui.enabled": "false",
         }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
     remedy = "install one, for example Debian's openjdk-17-jre-headless, and set JAVA_HOME"
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise MissingExtraError(f"Spark needs Java 17 or later, which is not installed; {remedy}")
     errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
     try:
         with _silenced():
-            session = builder.getOrCreate()
+            session = builder.config(map=settings).getOrCreate()
     except errors.PySparkRuntimeError as error:
         raise MissingExtraError(f"Spark did not start, it needs Java 17 or later; {remedy}") from error
     except (errors.PySparkException, py4j.Py4JError) as error:
@@ -668,7 +668,8 @@ def _silenced() -> Iterator[None]:
 
 def read(session: Any, reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
     """Return a frame of files of one layout, in which CSV and JSON are texts."""
-    paths = [_literal(file) for file in files]
+    # Spark neither takes these for patterns nor looks for them in another file system
+    paths = ["file://" + re.sub(r"([\\{}\[\]*?])", r"\\\1", str(file.absolute())) for file in files]
     if reader == "read_parquet":
         return session.read.parquet(*paths)
     if reader == "read_json":  # Spark's own reader would write numbers anew, and take a name twice
@@ -696,11 +697,6 @@ def _objects(wanted: tuple[str, ...], on_lines: bool, batches: Iterator[Any]) ->
             yield pa.RecordBatch.from_arrays(columns, list(wanted))
 
 
-def _literal(file: Path) -> str:
-    """Return a path that Spark neither takes for a pattern nor looks for in another file system."""
-    return "file://" + re.sub(r"([\\{}\[\]*?])", r"\\\1", str(file.absolute()))
-
-
 def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Sequence[str] = ()) -> Any:
     """Return the score, what is no number among the scores, the label as a lower-case text, and the group."""
     # unless all files have float32 it is a double: Spark would make float32 of whole numbers too
@@ -718,13 +714,6 @@ def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Seq
     # Java reads more as a number, 1.0d for one
     wrong = f"{name} IS NOT NULL AND ({number} IS NULL OR NOT {trimmed} RLIKE '^({NUMBER})$')"
     return frame.selectExpr(f"{number} AS score", f"IF({wrong}, {name}, NULL) AS bad", *others)
-
-
-def _union(one: Any, other: Any) -> Any:
-    if one.dtypes[3:] != other.dtypes[3:]:
-        kinds = f"{one.dtypes[3][1]} and {other.dtypes[3][1]}"
-        raise InputError(f"the files hold groups of different types, {kinds}; give the column one type")
-    return one.unionAll(other)
 
 
 @contextmanager
