@@ -273,9 +273,9 @@ class SparkCounts:
 
     def sample(self) -> Sample:
         """Return the scores of the rows that draw the smallest numbers."""
-        # a row that comes late must draw a small one to be looked at, so that few are sorted: its place counts
-        # from the start of its partition, and more in later ones; if those are by far the largest, the sample
-        # is a worse one
+        # a row that comes late must draw a small one to be looked at, so that few are sorted: its place is
+        # that in its partition, times more in later ones; if those are by far the largest, the sample is a
+        # worse one
         place = "monotonically_increasing_id()"
         drawn = self._pairs.selectExpr("score", "label", "rand(0) AS drawn", f"{place} AS place")
         late = "drawn * (1 + (place & 8589934591))"
