@@ -133,7 +133,11 @@ def inspect(
     rows: int | None = None
     csv_files: tuple[CsvFile, ...] = ()
     if reader == "read_csv":
-        csv_files = _csv(files, wanted, delimiter)
+        surveyed = [survey(file, wanted, delimiter) for file in files]
+        _require(files, [file.header.names for file in surveyed], wanted)
+        csv_files = tuple(
+            replace(file, rows=_rows(file)) if file.rows is None or file.broken else file for file in surveyed
+        )
         layouts = [
             Layout(file.header.names, file.header.delimiter, file.packing != "none") for file in csv_files
         ]
@@ -148,14 +152,6 @@ def inspect(
     for file, layout in zip(files, layouts, strict=True):
         by_layout.setdefault(layout, []).append(file)
     return InspectedFiles(tuple(files), reader, wanted, by_layout, rows, csv_files)
-
-
-def _csv(files: Sequence[Path], wanted: tuple[str, ...], delimiter: str | None) -> tuple[CsvFile, ...]:
-    surveyed = [survey(file, wanted, delimiter) for file in files]
-    _require(files, [file.header.names for file in surveyed], wanted)
-    return tuple(
-        replace(file, rows=_rows(file)) if file.rows is None or file.broken else file for file in surveyed
-    )
 
 
 def _rows(file: CsvFile) -> int:

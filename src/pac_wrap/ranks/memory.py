@@ -175,8 +175,16 @@ class Bracket(NamedTuple):
 
     @classmethod
     def around(cls, scores: Floats, k: int) -> "Bracket":
-        """Return the bracket around the k-th smallest score, filled in one pass."""
-        low, high = _bounds_around(scores, k)
+        """Return the bracket around the k-th smallest score, as a sample suggests it, filled in one pass."""
+        # n^(2/3) balances the cost of the sample and of what falls into the bracket (Floyd and Rivest 1975)
+        size = min(int(scores.size ** (2 / 3)), _LARGEST_SAMPLE)
+        sample = scores[scattered_positions(scores.size, size)]
+        share = k / scores.size
+        margin = _MARGIN * (sqrt(size * share * (1.0 - share)) + 1.0)
+        first, last = floor(size * share - margin), ceil(size * share + margin)
+        sample.partition([max(first, 0), min(last, size - 1)])
+        low = sample[first] if first >= 0 else scores.dtype.type(-np.inf)
+        high = sample[last] if last < size else scores.dtype.type(np.inf)
         found = kernels().bracket(scores, low, high, keep=bool(low < high))
         return cls(low, high, scores.size - found.below - found.above, found)
 
@@ -188,22 +196,6 @@ class Bracket(NamedTuple):
         if self.low == self.high:
             return float(self.low)
         return float(np.partition(self.found.scores, rank)[rank])
-
-
-def _bounds_around(scores: Floats, k: int) -> tuple[np.floating, np.floating]:
-    """Return two scores that, as a sample suggests, the k-th smallest lies between."""
-    # n^(2/3) balances the cost of the sample and of what falls into the bracket (Floyd and Rivest 1975)
-    size = min(int(scores.size ** (2 / 3)), _LARGEST_SAMPLE)
-    sample = scores[scattered_positions(scores.size, size)]
-    share = k / scores.size
-    margin = _MARGIN * (sqrt(size * share * (1.0 - share)) + 1.0)
-    low, high = floor(size * share - margin), ceil(size * share + margin)
-    sample.partition([max(low, 0), min(high, size - 1)])
-    kind = scores.dtype.type
-    return (
-        sample[low] if low >= 0 else kind(-np.inf),
-        sample[high] if high < size else kind(np.inf),
-    )
 
 
 def _select(scores: Floats, k: int) -> float:

@@ -629,9 +629,11 @@ class PartitionAnswer:
     def __add__(self, other: "PartitionAnswer") -> "PartitionAnswer":
         problems = [one.problem for one in (self, other) if one.problem is not None]
         sound = self.value is not None and other.value is not None
+        labels = sorted(self.normal_labels + other.normal_labels, key=lambda pair: pair[0])
+        others = [pair for pair in labels if pair[1] != labels[0][1]]
         return PartitionAnswer(
             self.value + other.value if sound else None,
-            _first_two(self.normal_labels + other.normal_labels),
+            (*labels[:1], *others[:1]),
             self.missing + other.missing,
             min(problems, default=None),
             common_type([self.score_type, other.score_type]),
@@ -715,10 +717,3 @@ class Partitions:
         # later passes need not see all partitions
         self._score_type = self._score_type or answer.score_type
         return answer.settled(self._anomaly_label)
-
-
-def _first_two(labels: tuple[tuple[int, Any], ...]) -> tuple[tuple[int, Any], ...]:
-    """Return the first partition of each label, for two different labels at most."""
-    ordered = sorted(labels, key=lambda pair: pair[0])
-    others = [pair for pair in ordered if pair[1] != ordered[0][1]]
-    return tuple(ordered[:1] + others[:1])

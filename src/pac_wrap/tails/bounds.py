@@ -764,14 +764,11 @@ def hypergeometric_cdf(k: int, n: int, marked: int, total: int) -> float:
             break
     most_below = below + (below >> _GUARD_BITS)
     least, most = below / (below + most_above), most_below / (most_below + above)
-    return least if least == most else _of_all_ways(k, n, marked, total)
-
-
-def _of_all_ways(k: int, n: int, marked: int, total: int) -> float:
-    """Return the same by counting every way to draw: exact, and slow where there are many."""
-    first = max(0, n + marked - total)
+    if least == most:
+        return least
+    # every way to draw is counted: exact, and slow where there are many
     ways = term = comb(marked, first) * comb(total - marked, n - first)
     for i in range(first, k):
-        term = term * (marked - i) * (n - i) // ((i + 1) * (total - marked - n + i + 1))
+        term = term * (marked - i) * (n - i) // ((i + 1) * (more + i + 1))
         ways += term
     return ways / comb(total, n)

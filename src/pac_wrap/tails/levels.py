@@ -172,9 +172,14 @@ def fixed_level(n: int, ceilings: tuple[float, ...], delta: float) -> float:
 
 def fixed_failure(n: int, ceilings: tuple[float, ...], level: float) -> float:
     """Return a bound of the largest chance that the one chosen among fixed ceilings fails: eq. (15)."""
-    rates, errors = _distinct(n, ceilings, level)
-    if not errors.size:
+    # the lowest ceiling of each budget can be chosen
+    lowest: dict[int, float] = {}
+    for ceiling in ceilings:
+        if (budget := error_budget(n, ceiling, level)) is not None:
+            lowest.setdefault(budget, ceiling)
+    if not lowest:
         return 0.0
+    rates, errors = np.array([*lowest.values()]), np.array([*lowest], dtype=np.float64)
     found, rest = _cdf(errors, n, rates), 0.0
     widest = np.maximum.accumulate(np.diff(errors)[::-1])[::-1]
     for distance in range(1, errors.size):
@@ -187,16 +192,6 @@ def fixed_failure(n: int, ceilings: tuple[float, ...], level: float) -> float:
         if rest < _REST * level:
             break
     return (float(found.max()) + rest) * (1.0 + _ROUNDING + _ROUNDING_PER_POINT * n) + _MARGIN
-
-
-def _distinct(n: int, ceilings: tuple[float, ...], level: float) -> tuple[Rungs, Rungs]:
-    """Return the ceilings that can be chosen, the lowest of each budget, and their budgets."""
-    lowest: dict[int, float] = {}
-    for ceiling in ceilings:
-        errors = error_budget(n, ceiling, level)
-        if errors is not None:
-            lowest.setdefault(errors, ceiling)
-    return np.array([*lowest.values()], dtype=np.float64), np.array([*lowest], dtype=np.float64)
 
 
 def _reached(n: int, rates: Rungs, errors: Rungs, distance: int) -> Rungs:
