@@ -97,7 +97,7 @@ class PassSource(Source):
     @property
     def score_type(self) -> ScoreType:
         """The type of the scores."""
-        return self._run.score_type
+        return self._run.score_type or "float64"
 
     def populations(self) -> Mapping[Population, int | None]:
         """Return the populations that a pass tells apart."""

@@ -259,8 +259,8 @@ class RunPass(Protocol):
     """Some data: a call is one pass over it."""
 
     @property
-    def score_type(self) -> ScoreType:
-        """The type of the scores, known after the first pass."""
+    def score_type(self) -> ScoreType | None:
+        """The type of the scores, known after the first pass if there are any."""
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all pieces."""
@@ -434,12 +434,7 @@ class ChunkReader:
         self._normal_label: Any = None
         self._last: Iterator[Any] | None = None
         self._spaced: _Spaced | None = None
-        self._score_type: ScoreType | None = None
-
-    @property
-    def score_type(self) -> ScoreType:
-        """The type that the scores of all chunks have, known after the first pass."""
-        return self._score_type or "float64"
+        self.score_type: ScoreType | None = None
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all chunks."""
@@ -493,7 +488,7 @@ class ChunkReader:
     def _split(self, number: int, scores: ArrayLike, labels: ArrayLike, *rest: ArrayLike) -> Pair:
         where = f"chunk {number}"
         pair, normal_label, kind = split_classes(where, scores, labels, self._anomaly_label)
-        self._score_type = common_type([self._score_type, kind])
+        self.score_type = common_type([self.score_type, kind])
         if normal_label is not None:
             if self._normal_label is None:
                 self._normal_label = normal_label
@@ -704,16 +699,11 @@ class Partitions:
 
     def __init__(self, run: RunPartitions, anomaly_label: object) -> None:
         self._run, self._anomaly_label = run, anomaly_label
-        self._score_type: ScoreType | None = None
-
-    @property
-    def score_type(self) -> ScoreType:
-        """The type of the scores, known after the first pass."""
-        return self._score_type or "float64"
+        self.score_type: ScoreType | None = None
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all partitions, or refuse what is wrong with them."""
         answer = self._run(PartitionTask(task, self._anomaly_label))
         # later passes need not see all partitions
-        self._score_type = self._score_type or answer.score_type
+        self.score_type = self.score_type or answer.score_type
         return answer.settled(self._anomaly_label)
