@@ -53,7 +53,6 @@ _SETS: Final = np.array(SETS, dtype=object)
 
 
 class _Dask(Engine):
-    name = "dask"
     packages = ("dask.dataframe",)
 
     def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:

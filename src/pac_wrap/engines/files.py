@@ -103,7 +103,7 @@ class EngineFiles:
             refuse_as_third(name, (score, label), "group" if by_group else "kind")
         engine: Engine = import_module(f"pac_wrap.engines.{self.engine}").ENGINE
         for package in engine.packages:
-            import_package(package, engine.name)
+            import_package(package, self.engine)
         found = inspect(self.files, self.reader, columns, self.delimiter)
 
         def marks(counts: LabelCounts) -> Sequence[str]:

@@ -41,7 +41,6 @@ LabelCounts = Sequence[tuple[str | None, int]]
 class Engine(ABC):
     """What holds frames in partitions: it counts and computes, and everything else is the same for all."""
 
-    name: ClassVar[str]
     # without these it reads no files
     packages: ClassVar[tuple[str, ...]]
 

@@ -98,7 +98,6 @@ _LISTED: Final = 2 * MOST_KINDS + 2
 
 
 class _Spark(Engine):
-    name = "spark"
     packages = ("pyspark", "pandas", "pyarrow")
 
     def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:

@@ -122,7 +122,7 @@ class Plain:
 
 
 def hashes(scores: Doubles) -> Bits:
-    """Return the hash of each score; a digest is the sum of those of a class, modulo 2^64."""
+    """Return xxhash64 (seed 42) of each score, 0.0 for -0.0; a digest is the sum of a class, modulo 2^64."""
     found = np.empty(scores.size, dtype=np.uint64)
     mixer = _Mixer(min(scores.size, CHUNK))
     for start in range(0, scores.size, CHUNK):
@@ -322,8 +322,7 @@ def compiled_functions(path: Path, otherwise: str) -> Functions | None:
 def digest(scores: Floats) -> str:
     """Return 16 hex digits that depend on the scores but not on their order.
 
-    The sum, modulo 2^64, of xxhash64 (seed 42) of each score as a double, 0.0 for -0.0. Detects accidents,
-    not forgery. Sums of chunks merge, so any engine can compute it (decision 17).
+    It detects accidents, not forgery. Sums of chunks merge, so any engine can compute it (decision 17).
     """
     return as_digest(kernels().mix(scores))
 

@@ -348,8 +348,7 @@ def breaks_off(scores: Floats, others: Floats, *, ordered: bool = False) -> tupl
     """Return how many others lie above the lowest score of a class, and that score, if it breaks off there.
 
     It does if its J lowest scores lie close together: at most half as many others again lie above the first
-    of them as above the last. One that thins out does so with a chance of at most eq. (135). The upper end of
-    a class is the lower end of its negated scores. Scores that are in order take less time.
+    of them as above the last. One that thins out does so with a chance of at most eq. (135).
     """
     many = max(_EDGE, ceil(_EDGE_SHARE * scores.size))
     if scores.size < many or others.size < _OTHERS:
