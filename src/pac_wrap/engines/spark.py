@@ -632,13 +632,15 @@ def _started(builder: Any, master: str, scratch: str) -> Any:
             "spark.local.dir": scratch,
             "spark.ui.enabled": "false",
         }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     remedy = "install one, for example Debian's openjdk-17-jre-headless, and set JAVA_HOME"
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise MissingExtraError(f"Spark needs Java 17 or later, which is not installed; {remedy}")
     errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
     try:
         with _silenced():
-            session = builder.config(map=settings).getOrCreate()
+            session = builder.getOrCreate()
     except errors.PySparkRuntimeError as error:
         raise MissingExtraError(f"Spark did not start, it needs Java 17 or later; {remedy}") from error
     except (errors.PySparkException, py4j.Py4JError) as error:
