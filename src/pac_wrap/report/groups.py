@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_labelled, check_aligned, check_same_length
-from pac_wrap.base.floats import confidence_left, kept_together, rounded_down, rounded_up
+from pac_wrap.base.floats import rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.certificate import GroupCertificate, jointly
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import Group, GroupColumn, shown
 from pac_wrap.method.metrics import metrics_of
-from pac_wrap.method.promise import are_independent
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule
@@ -287,10 +286,7 @@ def _promise(certificate: GroupCertificate) -> str:
         clauses.append(f"the rate of {mistake} is at most {highest}")
         deltas.append(float(columns.deltas[label, good].max()))
     asked = [one.delta for one in certificate.request.guarantee.promises]
-    sure = confidence_left(*deltas)
-    if certificate.overlap.multiplies and are_independent(certificate.assumptions):
-        sure = kept_together(*map(confidence_left, deltas))
-    whom = f"In each certified group by itself, with confidence {floored(sure)}"
+    whom = f"In each certified group by itself, with confidence {floored(jointly(certificate, *deltas))}"
     if certificate.together and all(one <= other for one, other in zip(deltas, asked, strict=False)):
         whom = f"In all certified groups at once, with confidence {floored(certificate.confidence or 0.0)}"
     proved = "" if certificate.overlap.proved else "; this confidence is not guaranteed"

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -121,6 +122,13 @@ def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
     return verdicts
 
 
+def jointly(certificate: Head, *deltas: float) -> Decimal:
+    """Return how surely ceilings with these deltas hold together: eqs. (53) and (97)."""
+    if certificate.overlap.multiplies and are_independent(certificate.assumptions):
+        return kept_together(*map(confidence_left, deltas))
+    return confidence_left(*deltas)
+
+
 @dataclass(frozen=True, slots=True)
 class GroupCertificate(Head, SavedAsJSON):
     """A rule and a promise for each group; made by `calibrate_labelled`, never by hand.
@@ -172,12 +180,8 @@ class GroupCertificate(Head, SavedAsJSON):
     @property
     def confidence(self) -> float | None:
         """How surely all ceilings of all groups hold together, eqs. (53) and (97); None if they need not."""
-        if not self.together:
-            return None
-        sure = [confidence_left(promise.delta) for promise in self.asked.promises]
-        if self.overlap.multiplies and are_independent(self.assumptions):
-            return float_below(kept_together(*sure))
-        return float_below(confidence_left(*(promise.delta for promise in self.asked.promises)))
+        deltas = (promise.delta for promise in self.asked.promises)
+        return float_below(jointly(self, *deltas)) if self.together else None
 
     @property
     def certificates(self) -> Mapping[Group, Certificate]:

@@ -192,7 +192,10 @@ def gaps_of(certificate: "GroupCertificate", delta: float) -> Gaps:
         order = np.argsort(-high, kind="stable")
         low, high = low[order], high[order]
         names = [certificate.groups[place] for place in compared[order].tolist()]
-        bound, farthest = _widest(low, high)
+        # the upper bound of one group and the lower one of another
+        least, most = np.argsort(low, kind="stable")[:2].tolist(), range(min(2, low.size))
+        pairs = [(float(high[one] - low[two]), one, two) for one in most for two in least if one != two]
+        bound, *farthest = max(pairs, default=(None,))
         apart, ends = tuple(names[place] for place in farthest), (tuple(low.tolist()), tuple(high.tolist()))
         left_out = columns.size - compared.size
         sides[label] = Gap(rate, bound, delta, apart, tuple(names), *ends, left_out)
@@ -215,14 +218,3 @@ def counted_bounds(n: "Counts", errors: "Counts", level: "Numbers | float") -> "
         errors < n, beta_quantile(errors + 1.0, np.maximum(n - errors, 1.0), level, above=True), 1.0
     )
     return low * (1.0 - _OUTWARDS), np.minimum(1.0, high * (1.0 + _OUTWARDS))
-
-
-def _widest(low: "Numbers", high: "Numbers") -> tuple[float | None, tuple[int, ...]]:
-    """Return the largest difference between the upper bound of one group and the lower one of another."""
-    if low.size < 2:
-        return None, ()
-    least = np.argsort(low, kind="stable")[:2].tolist()
-    most: NDArray[np.intp] = np.argsort(-high, kind="stable")[:2]
-    pairs = [(float(high[one] - low[two]), one, two) for one in most.tolist() for two in least if one != two]
-    bound, one, two = max(pairs)
-    return bound, (one, two)
