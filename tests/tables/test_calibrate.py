@@ -47,7 +47,8 @@ def certificate(files: list[Path], **options: Any) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
         names = [str(file) for file in files]
-        return calibrate(names, score="s", label="y", **options).bare.to_json()
+        made: Certificate = calibrate(names, score="s", label="y", **options)
+        return made.bare.to_json()
 
 
 def whole(scores: Any, labels: Any, **options: Any) -> str:
@@ -419,9 +420,14 @@ def test_groups_and_kinds_are_columns(form: str, tmp_path: Path) -> None:
         connection.register("columns", {"s": scores, "y": labels, "g": names.astype(object)})
         header = ", HEADER" if form == "csv" else ""
         connection.execute(f"COPY (SELECT s, y, g FROM columns) TO '{path}' (FORMAT {form}{header})")
-    for column, options in (("by", {"together": True}), ("by", {"pool": True}), ("kinds", {})):
-        expected = calibrate_labelled(scores, labels, **{column: names}, **options)  # type: ignore[call-overload]
-        found = calibrate(path, score="s", label="y", **{column: "g"}, **options)
+    ways: list[tuple[str, dict[str, Any]]] = [
+        ("by", {"together": True}),
+        ("by", {"pool": True}),
+        ("kinds", {}),
+    ]
+    for column, options in ways:
+        expected = calibrate_labelled(scores, labels, **options | {column: names})
+        found = calibrate(path, score="s", label="y", **options | {column: "g"})
         assert found.bare.to_json() == expected.to_json()
     with pytest.raises(InputError, match="together and pool are for groups"):
         calibrate(path, score="s", label="y", together=True)
