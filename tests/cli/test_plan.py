@@ -1,7 +1,6 @@
 """`plan` for labels at hand, with a pilot sample, and for labels that come one after the other."""
 
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -40,15 +39,6 @@ def test_one_class_and_none() -> None:
     assert "FPR" not in done.out
 
 
-def test_the_picture_of_affordable_ceilings(tmp_path: Path) -> None:
-    path = tmp_path / "plan.svg"
-    done = invoke("plan", "--normal", "6860", "--anomalous", "140", "--report", path)
-    assert done.code == 0
-    text = path.read_text()
-    assert ElementTree.fromstring(text).tag.endswith("svg")
-    assert "anomalous, n = 140" in text
-
-
 def test_a_pilot_sample(pilot: Path) -> None:
     done = invoke("plan", "--pilot", pilot, "--score", "s", "--label", "y")
     assert done.code == 0
@@ -73,10 +63,6 @@ def test_labels_as_they_come() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (
-            ["--report", "x.svg"],
-            "--report draws what --normal and --anomalous can keep; give one of them, or both",
-        ),
         (["--true-rate", "0.02"], "--true-rate, --every and --up-to are for --sequential"),
         (["--every", "30"], "--true-rate, --every and --up-to are for --sequential"),
         (["--up-to", "200"], "--true-rate, --every and --up-to are for --sequential"),
@@ -90,7 +76,6 @@ def test_labels_as_they_come() -> None:
             ["--pilot", "p.csv"],
             "--pilot needs the columns of its scores and labels; give --score and --label",
         ),
-        (["--normal", "3", "--report", "x.svg"], "so few labels keep no ceiling below 50 %"),
     ],
 )
 def test_bad_usage_is_one_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:

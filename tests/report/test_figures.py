@@ -14,12 +14,11 @@ from matplotlib.patches import Rectangle, StepPatch
 
 from pac_wrap import Curve, Guarantee, Regime, calibrate, certify_curve
 from pac_wrap.base.arguments import Scores
-from pac_wrap.report.figures import Strip, new_axes, plot_affordable, plot_curve, plot_scores, style
-from pac_wrap.tails import error_budget, upper_bound
-from support.drawn import ANOMALOUS, NORMAL, OVERLAPPING, SINGLE, legend, line, points, texts, thresholds
+from pac_wrap.report.figures import Strip, new_axes, plot_curve, plot_scores, style
+from support.drawn import ANOMALOUS, NORMAL, OVERLAPPING, SINGLE, legend, texts, thresholds
 from support.layout import PHONE, PRINT, faults
 from support.slow import slow_but
-from support.strategies import calibrate_quietly, guarantee, refusal, scores
+from support.strategies import calibrate_quietly, guarantee, scores
 
 
 def shaded(ax: Axes) -> tuple[float, float] | None:
@@ -137,34 +136,6 @@ class TestScores:
         assert f"normal, n = {len(normal)}" in legend(ax)
 
 
-@pytest.mark.parametrize("delta", [0.05, 0.1])
-def test_each_point_is_a_budget_at_the_least_ceiling_that_has_it(delta: float) -> None:
-    ax = plot_affordable(6860, 140, delta=delta)
-    for name, n in (("normal", 6860), ("anomalous", 140)):
-        x, y = points(line(ax, f"{name}, n = {n:,}"))
-        assert x[0] == pytest.approx(100 * upper_bound(0, n, delta))
-        assert y[0] == 0.0
-        for ceiling, share in list(zip(x, y, strict=True))[::7]:
-            errors = round(share * ceiling * n / 10_000)
-            assert 100 * upper_bound(errors, n, delta) == pytest.approx(ceiling)
-            assert error_budget(n, (1 - 1e-6) * ceiling / 100, delta) in (errors - 1, None)
-        assert (y < 100).all()
-
-
-def test_words_around_ceilings() -> None:
-    ax = plot_affordable(None, 140)
-    assert legend(ax) == ["anomalous, n = 140"]
-    assert "anomalous: ceilings from 2.12 % on" in texts(ax)
-    assert ax.get_xlabel() == "ceiling (%), each at confidence 95 %"
-
-
-def test_a_class_with_too_few_labels_is_only_named() -> None:
-    ax = plot_affordable(200, 2)
-    assert legend(ax) == ["normal, n = 200"]
-    assert "anomalous: ceilings from 77.7 % on" in texts(ax)
-    assert "label at least 5 of a class" in refusal(lambda: plot_affordable(2, None))
-
-
 RNG = np.random.default_rng(5)
 CURVES = {
     "few": certify_curve(RNG.normal(0, 1, 30), RNG.normal(2, 1, 12)),
@@ -199,7 +170,6 @@ def every_figure(normal: Scores, anomalous: Scores, promise: Guarantee) -> dict[
     return {
         "scores": lambda **page: plot_scores(two, normal, anomalous, **page),
         "one threshold": lambda **page: plot_scores(one, normal, anomalous, **page),
-        "affordable": lambda **page: plot_affordable(6860, 140, **page),
     }
 
 
@@ -255,7 +225,7 @@ def test_a_long_note_takes_more_rows() -> None:
 
 
 def test_the_check_itself_sees_overlap_small_print_and_what_leaves_the_canvas() -> None:
-    ax = plot_affordable(6860, 140, ax=new_axes(PHONE))
+    ax = plot_curve(CURVES["usual"], new_axes(PHONE))
     ax.text(0.5, 0.5, "one", transform=ax.transAxes, fontsize=6)
     ax.text(0.51, 0.5, "other", transform=ax.transAxes)
     ax.text(-3.0, 0.5, "gone", transform=ax.transAxes).set_in_layout(False)

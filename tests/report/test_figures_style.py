@@ -19,7 +19,6 @@ from pac_wrap import calibrate, certify_curve
 from pac_wrap.report.figures import (
     PlainTicks,
     new_axes,
-    plot_affordable,
     plot_curve,
     plot_scores,
     style,
@@ -77,7 +76,7 @@ def test_new_axes_have_the_size_that_is_asked_for() -> None:
 
 def test_given_axes_keep_their_own_background() -> None:
     ax = Figure().add_subplot(facecolor="#123456")
-    assert plot_affordable(100, 100, ax=ax) is ax
+    assert plot_curve(certify_curve(range(100), range(200, 300)), ax) is ax
     assert to_hex(ax.get_facecolor(), keep_alpha=True) == "#123456ff"
 
 

@@ -21,10 +21,6 @@ def plan(
     ] = None,
     normal: Annotated[int | None, Option(min=0, help="How many normal labels there are.")] = None,
     anomalous: Annotated[int | None, Option(min=0, help="How many anomalous labels there are.")] = None,
-    report: Annotated[
-        Path | None,
-        Option(help="Also draw the ceilings that --normal and --anomalous can keep: .svg, .png or .pdf."),
-    ] = None,
     pilot: Annotated[
         list[str] | None,
         Option(help="Scores and labels of a pilot sample: say how many more are likely to be needed."),
@@ -60,23 +56,17 @@ def plan(
     from pac_wrap.method.planning.plan import pilot_of
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.method.strategies.interface import Looks
-    from pac_wrap.report.render import write
     from pac_wrap.report.results import account_of_plan
 
     check_rate("delta", delta)
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
     ceilings = (max_fpr, max_fnr) if given else (0.05, 0.05)
     asked = Guarantee(*ceilings, delta, delta, **options.rooms_of(shift, label_noise))
-    keep_apart(pilot or [], report)
-    counted = normal is not None or anomalous is not None
-    if (counted or labels is not None) and any(asked.rooms.values()):
+    if any(one is not None for one in (normal, anomalous, labels)) and any(asked.rooms.values()):
         raise InputError(
             "--shift and --label-noise are for a ceiling and the labels it needs; leave out --labels,"
             " --normal and --anomalous"
         )
-    if report is not None and not counted:
-        raise InputError("--report draws what --normal and --anomalous can keep; give one of them, or both")
-    options.check_report(report, "a plan", options.PICTURES)
     if not sequential and (true_rate or every is not None or up_to is not None):
         raise InputError("--true-rate, --every and --up-to are for --sequential; give it as well")
     if not pilot and any(one is not None for one in (score, label, anomaly_label, leave_out, delimiter)):
@@ -101,8 +91,6 @@ def plan(
         looks=Looks(20 if every is None else every, 2000 if up_to is None else up_to) if sequential else None,
         rates=true_rate or None,
     )
-    if report is not None:
-        write(account, report)
     options.tell(account, form)
 
 

@@ -8,12 +8,9 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Whether something holds: a word that is seen from afar, a few words, and the exit code of a command.
+    """Whether something holds: a word that is seen from afar, a few words, and the exit code of a command."""
 
-    `word` is "certified", "raised", "partly", "none" or "broken".
-    """
-
-    word: str
+    word: str  # certified, raised, partly, none or broken
     words: str
     exit_code: int = 0
 
@@ -37,11 +34,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of texts below their columns; `value` is what programs read, by default a record for each row.
-
-    `words` are the columns that hold words, and are broken where a terminal is narrow; `verbatim`, whether
-    the texts come from outside.
-    """
+    """Rows of texts below their columns; `words` are columns that break, `verbatim` texts from outside."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -54,10 +47,9 @@ class Table:
 
     @property
     def value(self) -> Any:
-        """What programs read."""
-        if self.data is not None:
-            return self.data
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        """What programs read: by default a record for each row."""
+        records = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        return records if self.data is None else self.data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,10 +88,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """All that a result says, in the order in which it is said.
+    """All that a result says: `facts` in short, `sections` at length, `picture` at a glance.
 
-    `facts` are the short account, `sections` the long one; `of` names what is told, and `form` the format
-    and the schema of its JSON. `picture` is the figure that stands for all of it.
+    `of` names what is told, and `form` the format and the schema of its JSON.
     """
 
     title: str = ""

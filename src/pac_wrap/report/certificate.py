@@ -17,12 +17,11 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import LABELS
 from pac_wrap.method.provenance import Provenance
-from pac_wrap.method.robust.shift_and_noise import SHIFTS, Distance, before_shift
+from pac_wrap.method.robust.shift_and_noise import SHIFTS, before_shift
 from pac_wrap.method.rule import Regime, Verdict
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored, least, percent, share, told_apart
 from pac_wrap.report.pictures import (
-    Drawing,
     Window,
     bands,
     choices_of,
@@ -160,15 +159,6 @@ def _sections(report: Report) -> Iterator[Section]:
     ]
     digests.append(("Certificate (its checksum)", checksum_of(text)))
     yield software(certificate.version, tuple(digests), () if kinds else _origin(report))
-
-
-def _kinds(report: Report) -> Section:
-    said = tuple(sentence(text) for text in binding_words(report.certificate))
-    items: list[Item] = [_kind_table(report), *([Points(said)] if said else [])]
-    if report.normal is not None:
-        caption = "Each kind beside the whole of the other class, on one scale, with the rule."
-        items.append(Figure("multiples", tuple(_multiples(report)), caption))
-    return Section("What is promised of each kind", tuple(items), "parts", key="said", value=said)
 
 
 def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
@@ -434,15 +424,17 @@ def _shift(certificate: Certificate) -> Section:
     """Return looser ceilings with the farthest shift that keeps each: eq. (77)."""
     kept = list(before_shift(certificate))
     keys = ("kept", "total_variation", "ratio", "kl", "chi_squared")
-    rows = tuple(
-        (f"{one.name} at most {ceiling(limit)}", *(_farthest(kind, rate, limit) for kind in SHIFTS))
-        for one, rate in kept
-        for limit in (round(factor * one.ceiling, 12) for factor in _LOOSER)
-        if limit < 1.0
-    )
+    rows = []
+    for one, rate in kept:
+        for limit in (round(factor * one.ceiling, 12) for factor in _LOOSER):
+            if limit < 1.0:
+                found = [kind.between(rate, limit) for kind in SHIFTS]
+                sizes = ("none" if shift is None else rounded_down(shift.size, digits=4) for shift in found)
+                rows.append((f"{one.name} at most {ceiling(limit)}", *sizes))
     value = [dict(zip(keys, row, strict=True)) for row in rows]
     heads = ("Ceiling kept", "Total variation", "Density ratio", "KL divergence (nats)")
-    table = Table((*heads, "Chi-squared divergence"), rows, "The farthest shift that keeps a looser ceiling.")
+    caption = "The farthest shift that keeps a looser ceiling."
+    table = Table((*heads, "Chi-squared divergence"), tuple(rows), caption)
     lead = (
         "If future points of a class differ from its calibration points by no more than this, by any one of"
         " four distances, a looser ceiling still holds, with the same confidence. The share of anomalies may"
@@ -451,11 +443,6 @@ def _shift(certificate: Certificate) -> Section:
     drawn = Figure("robust", panels({one.name: rate for one, rate in kept}))
     items = (lead, drawn, table) if rows else ()
     return Section("How much shift it bears", items, "shift", True, "robust", value)
-
-
-def _farthest(kind: type[Distance], rate: float, limit: float) -> str:
-    found = kind.between(rate, limit)
-    return "none" if found is None else rounded_down(found.size, digits=4)
 
 
 def _reached(certificate: Certificate) -> Section:
@@ -680,6 +667,27 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
         )
 
 
+def _kinds(report: Report) -> Section:
+    """Return what is promised of each kind, and a small histogram of those that bind and the largest."""
+    certificate, rule = report.certificate, report.certificate.rule
+    said = tuple(sentence(text) for text in binding_words(certificate))
+    items: list[Item] = [_kind_table(report), *([Points(said)] if said else [])]
+    if report.normal is not None:
+        binding = certificate.fpr, certificate.fnr
+        window = Window.around([report.normal, report.anomalous], [rule.normal_below, rule.anomaly_from])
+        shown = [one for one in certificate.clauses if one.of.kind is not None]
+        shown.sort(key=lambda one: (one not in binding, -one.n))
+        drawn = []
+        for one in shown[:MOST_MULTIPLES]:
+            own, of_normal = report.scores[one.of], one.of.label == "normal"
+            low, high = (own, report.anomalous) if of_normal else (report.normal, own)
+            words = f"{one.n:,} {one.of.label}{', binds' if one in binding else ''}"
+            drawn.append(multiple(window, rule, low, high, called(one, SHORT_NAME), words))
+        caption = "Each kind beside the whole of the other class, on one scale, with the rule."
+        items.append(Figure("multiples", tuple(drawn), caption))
+    return Section("What is promised of each kind", tuple(items), "parts", key="said", value=said)
+
+
 def _kind_table(report: Report) -> Table:
     """Return what is promised of each kind, which one binds, and how many of its points are misjudged."""
     certificate = report.certificate
@@ -710,20 +718,6 @@ def _kind_table(report: Report) -> Table:
         " calibration points of the kind that the rule gets wrong."
     )
     return Table(heads, tuple(rows), caption, key="kinds")
-
-
-def _multiples(report: Report) -> Iterator[Drawing]:
-    """Yield a small histogram of each kind: those that bind, and else the largest."""
-    certificate, rule = report.certificate, report.certificate.rule
-    binding = certificate.fpr, certificate.fnr
-    window = Window.around([report.normal, report.anomalous], [rule.normal_below, rule.anomaly_from])
-    drawn = [one for one in certificate.clauses if one.of.kind is not None]
-    drawn.sort(key=lambda one: (one not in binding, -one.n))
-    for one in drawn[:MOST_MULTIPLES]:
-        own, of_normal = report.scores[one.of], one.of.label == "normal"
-        low, high = (own, report.anomalous) if of_normal else (report.normal, own)
-        words = f"{one.n:,} {one.of.label}{', binds' if one in binding else ''}"
-        yield multiple(window, rule, low, high, called(one, SHORT_NAME), words)
 
 
 def _kind_steps(certificate: Certificate) -> Iterator[str]:

@@ -9,21 +9,19 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from io import BytesIO, StringIO
-from itertools import pairwise
 from math import ceil, floor, log10
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import as_scores, check_count
+from pac_wrap.base.arguments import as_scores
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.report.numbers import ceiling, confidence, floored, minus, number, written_alike
+from pac_wrap.report.numbers import ceiling, floored, minus, number, written_alike
 from pac_wrap.report.pictures import Window, flags, not_drawn
 from pac_wrap.report.sentences import CONSEQUENCES, ranges
-from pac_wrap.tails.bounds import error_budget, upper_bound
 
 try:
     import matplotlib
@@ -52,10 +50,6 @@ _SETTINGS: Final[dict[Any, Any]] = {"svg.fonttype": "none", "svg.hashsalt": "pac
 _GAP: Final = 3.0  # points between a line and its label
 _HANDLE, _PAD, _BETWEEN = 2.2, 0.6, 1.4  # of a legend, in units of the text size
 _BINS: Final = 40
-_LARGEST: Final = 0.5  # ceiling that labels are drawn for
-_POINTS: Final = 160
-_DASHES: Final = {"normal": "-", "anomalous": (0, (6, 2))}
-_MARKERS: Final = {"normal": "o", "anomalous": "X"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +160,6 @@ def plain_ticks(axis: Axis, most: int) -> MaxNLocator:
     return locator
 
 
-def _log_axis(axis: Axis) -> None:
-    """Put ticks at powers of ten, written out."""
-    axis.set_major_locator(LogLocator(numticks=7))
-    axis.set_major_formatter(lambda value, _: minus(f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
 class Strip:
     """Rows above the axes, filled from below, so that no two texts can overlap."""
 
@@ -204,7 +191,10 @@ class Strip:
         size = self._style.size
         self._height += 0.3 * size
         widths = [text_width(str(handle.get_label()), size) + (_HANDLE + _PAD) * size for handle in handles]
-        while columns > 1 and _columns_width(widths, columns, size) > room(self._ax):
+        while columns > 1:
+            parts = [part.max() for part in np.array_split(np.asarray(widths), columns) if part.size]
+            if sum(parts) + (len(parts) - 1) * _BETWEEN * size <= room(self._ax):
+                break
             columns -= 1
         self._ax.legend(
             handles=list(handles),
@@ -238,11 +228,6 @@ class Strip:
             fontsize=self._style.size,
         )
         self._height += self._row
-
-
-def _columns_width(widths: Sequence[float], columns: int, size: float) -> float:
-    parts = [part for part in np.array_split(np.asarray(widths), columns) if part.size]
-    return float(sum(part.max() for part in parts)) + (len(parts) - 1) * _BETWEEN * size
 
 
 def plot_scores(
@@ -327,13 +312,13 @@ def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
     mark: dict[str, Any] = {"marker": "o", "markersize": 6, "markerfacecolor": "none", "linestyle": ""}
     label = f"both at most {ceiling(max(x[best], y[best]) / 100.0)}"
     handles += ax.plot([x[best]], [y[best]], markeredgecolor=style.text, label=label, **mark)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
     # from a power of ten on, so that the least value is well above the edge
-    ax.set_xlim(10.0 ** floor(log10(x.min()) - 0.3), 100.0)
-    ax.set_ylim(10.0 ** floor(log10(y.min()) - 0.3), 100.0)
-    _log_axis(ax.xaxis)
-    _log_axis(ax.yaxis)
+    low, left = (10.0 ** floor(log10(values.min()) - 0.3) for values in (y, x))
+    ax.set(xscale="log", yscale="log", xlim=(left, 100.0), ylim=(low, 100.0))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(LogLocator(numticks=7))
+        axis.set_major_formatter(lambda value, _: minus(f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
     ax.grid(color=style.faint, linewidth=0.6)
     below = f"FPR at most (% of normal points, n = {curve.normal.n:,})"
     label_axes(ax, style, below, f"FNR at most (% of anomalies, n = {curve.anomalous.n:,})")
@@ -341,56 +326,6 @@ def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
     strip.legend(handles, columns=2)
     strip.note(f"all bounds hold at once, both rates together at confidence {floored(curve.confidence)}")
     return ax
-
-
-def plot_affordable(
-    normal: int | None, anomalous: int | None, delta: float = 0.05, ax: Axes | None = None
-) -> Axes:
-    """Draw which ceilings so many labels of each class can keep, and how many errors they may then show.
-
-    A line starts at the least ceiling, which tolerates no error, and rises towards the ceiling itself, which
-    only endless labels could show.
-    """
-    given = {"normal": normal, "anomalous": anomalous}
-    sizes = {name: check_count(name, n) for name, n in given.items() if n is not None}
-    least = {name: upper_bound(0, n, delta) for name, n in sizes.items()}
-    drawn = {name: rate for name, rate in least.items() if rate < _LARGEST}
-    if not drawn:
-        fewest = next(n for n in range(1, 10_000) if upper_bound(0, n, delta) < _LARGEST)
-        raise InputError(
-            "so few labels keep no ceiling below 50 %, so there is nothing to draw; label at least"
-            f" {fewest} of a class"
-        )
-    ax, style = prepare(ax)
-    handles: list[Artist] = []
-    for name, rate in drawn.items():
-        x, y = _tolerated(sizes[name], rate, delta)
-        look: dict[str, Any] = {"color": style.of_class(name), "linestyle": _DASHES[name], "linewidth": 1.6}
-        look |= {"marker": _MARKERS[name], "markevery": [0], "markersize": 6.0, "clip_on": False}
-        handles += ax.plot(x, y, label=f"{name}, n = {sizes[name]:,}", **look)
-    ax.set_xscale("log")
-    # from a power of ten on, so that two numbers at least stand below the axis
-    ax.set_xlim(10.0 ** floor(log10(100.0 * min(drawn.values()))), 100.0 * _LARGEST)
-    ax.set_ylim(-2.0, 100.0)
-    ax.grid(color=style.faint, linewidth=0.6)
-    _log_axis(ax.xaxis)
-    below = f"ceiling (%), each at confidence {confidence(delta)}"
-    label_axes(ax, style, below, "errors tolerated among the labels,\nin % of the ceiling")
-    strip = Strip(ax, style)
-    for name, rate in reversed(least.items()):
-        strip.note(f"{name}: ceilings from {ceiling(rate)} on")
-    strip.legend(handles, columns=len(handles))
-    return ax
-
-
-def _tolerated(n: int, least: float, delta: float) -> tuple[list[float], list[float]]:
-    """Return ceilings in percent, and the budgets that begin there in percent of what each allows."""
-    rates = np.geomspace(least, _LARGEST, _POINTS)
-    budgets = [error_budget(n, float(rate), delta) or 0 for rate in rates]
-    # each budget where it begins: between two, the tolerated share of the ceiling only falls
-    steps = [(0, least), *((after, 0.0) for before, after in pairwise(budgets) if after > before)]
-    starts = [(errors, start or upper_bound(errors, n, delta)) for errors, start in steps]
-    return [100.0 * start for _, start in starts], [100.0 * errors / (n * start) for errors, start in starts]
 
 
 def to_svg(figure: Figure, alt: str) -> str:

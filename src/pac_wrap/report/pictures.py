@@ -155,7 +155,7 @@ def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Drawi
         for level in (step * i for i in range(1, 9))
         if level <= top
     )
-    low = _decade(float(heights[heights > 0].min(initial=1.0)) / 2.0)
+    low = 10.0 ** floor(log10(float(heights[heights > 0].min(initial=1.0)) / 2.0))
     tails = [np.where(share > 0, _on_log(np.maximum(share, low), low), 0.0) for share in shares]
     around = {"ticks": _ticks(window), "beyond": not_drawn(window, normal, anomalous)}
     linear = _outlines([share / (1.08 * top) for share in shares]) | {"levels": levels}
@@ -172,7 +172,7 @@ def bands(window: Window, curve: Curve) -> Drawing:
     thresholds = np.linspace(window.low, window.high, _STEPS)
     rates = curve.fpr(thresholds), curve.fnr(thresholds)
     known = np.concatenate(rates)
-    low = _decade(max(_LEAST, float(known[known > 0].min(initial=0.5)) / 1.5))
+    low = 10.0 ** floor(log10(max(_LEAST, float(known[known > 0].min(initial=0.5)) / 1.5)))
     fpr, fnr = (_steps(_on_log(np.clip(rate, low, 1.0), low)) for rate in rates)
     return {"fpr": fpr, "fnr": fnr, "levels": _log_levels(low)}
 
@@ -231,10 +231,6 @@ def _round_step(span: float, most: int) -> float:
     )
 
 
-def _decade(value: float) -> float:
-    return 10.0 ** floor(log10(value))
-
-
 def _on_log(values: Rates, low: float) -> Rates:
     """Return shares as heights on a log scale that reaches from a low one to all."""
     heights: Rates = (np.log10(values) - np.log10(low)) / -np.log10(low)
@@ -249,23 +245,21 @@ def _log_levels(low: float) -> Lines:
     )[::-1]
 
 
-def _outlines(heights: list[Rates]) -> Drawing:
-    return {name: _outline(one) for name, one in zip(("normal", "anomalous"), heights, strict=True)}
-
-
-def _outline(heights: Rates) -> str:
-    """Return bars without lines between them, as the path of an area."""
-    width = 1000.0 / heights.size
-    path, last = [], 0.0
-    for i, height in enumerate([*heights.tolist(), 0.0]):
-        if height > 0.0:
-            path.append(
-                ("" if last else f"M{i * width:g} 100") + f"V{100.0 - 100.0 * height:.1f}H{(i + 1) * width:g}"
-            )
-        elif last:
-            path.append("V100Z")
-        last = height
-    return "".join(path)
+def _outlines(classes: list[Rates]) -> Drawing:
+    """Return the bars of both classes without lines between them, each as the path of an area."""
+    paths = []
+    for heights in classes:
+        width = 1000.0 / heights.size
+        path, last = "", 0.0
+        for i, height in enumerate([*heights.tolist(), 0.0]):
+            if height > 0.0:
+                start = "" if last else f"M{i * width:g} 100"
+                path += f"{start}V{100.0 - 100.0 * height:.1f}H{(i + 1) * width:g}"
+            elif last:
+                path += "V100Z"
+            last = height
+        paths.append(path)
+    return dict(zip(("normal", "anomalous"), paths, strict=True))
 
 
 def _steps(heights: Rates) -> str:

@@ -192,9 +192,7 @@ def account_of_plan(
 ) -> Account:
     """Return what labels can promise and how many are needed, in each respect that is asked about.
 
-    `labels` of one class, `sizes` of both, a `pilot` sample, or labels that are looked at as they come,
-    where `rates` are true rates of errors; `ceilings` are those that were named, else what `asked` needs is
-    said if nothing else is.
+    `ceilings` are those that were named, `labels` those of one class, `rates` true ones of errors.
     """
     sections = []
     if labels is not None:
@@ -207,9 +205,7 @@ def account_of_plan(
         sections.append(_sequential(asked, looks, rates))
     if not sections or (ceilings and labels is not None):
         sections.append(_needed(asked))
-    alt = "Ceilings that so many labels of each class can keep"
-    drawn = None if sizes == (None, None) else Figure("affordable", (*sizes, delta), alt=alt)
-    return Account("What labels can promise", sections=tuple(sections), picture=drawn)
+    return Account("What labels can promise", sections=tuple(sections))
 
 
 def _needed(asked: Guarantee) -> Section:
@@ -354,7 +350,20 @@ def account_of_worth(
     values = {name: one for name, one in found.items() if one is not None}
     facts: list[Fact] = []
     if workload is not None:
-        facts += _work_facts(workload, precision)
+        share = " to ".join(map(exact_percent, dict.fromkeys(workload.prevalence)))
+        said = f"how many anomalies are caught is not promised; if {share} are anomalous:"
+        if precision is not None:
+            said = f"{_least(precision)} if {share} of all points are anomalous"
+        sure = f"per {workload.per:,} points, on average; together {_sure(workload.confidence)}"
+        facts += [Fact("alarms", said), Fact("work", sure)]
+        for name, bounds in (
+            ("alarms", workload.alarms),
+            ("right alarms", workload.right),
+            ("false alarms", workload.false_alarms),
+            ("missed anomalies", workload.missed),
+            ("undecided", workload.undecided),
+        ):
+            facts.append(Fact("", f"{name}: {between(bounds.low, bounds.high)}"))
     if counted is not None and unlabelled is not None and prevalence is not None:
         gone = f", {counted.missing:,} of them without a score" if counted.missing else ""
         said = f"{counted.alarms:,} alarms among {counted.points:,} points without labels{gone}"
@@ -369,23 +378,6 @@ def account_of_worth(
             Fact("anomalies", f"{share} of all points, {_sure(prevalence.confidence)}"),
         ]
     return Account("What alarms are worth", facts=tuple(facts), sections=only(**values), of="alarms")
-
-
-def _work_facts(workload: Workload, precision: Bounds | None) -> Iterator[Fact]:
-    share = " to ".join(map(exact_percent, dict.fromkeys(workload.prevalence)))
-    said = f"how many anomalies are caught is not promised; if {share} are anomalous:"
-    if precision is not None:
-        said = f"{_least(precision)} if {share} of all points are anomalous"
-    yield Fact("alarms", said)
-    yield Fact("work", f"per {workload.per:,} points, on average; together {_sure(workload.confidence)}")
-    for name, found in (
-        ("alarms", workload.alarms),
-        ("right alarms", workload.right),
-        ("false alarms", workload.false_alarms),
-        ("missed anomalies", workload.missed),
-        ("undecided", workload.undecided),
-    ):
-        yield Fact("", f"{name}: {between(found.low, found.high)}")
 
 
 def _least(precision: Bounds) -> str:

@@ -159,12 +159,10 @@ def subtitle(known: Provenance, named: tuple[str, ...] | None = None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side(Clause):
-    """The clause that sets one of the two error rates, with what is known of it beside.
+    """The clause that sets one of the two error rates, with what was asked and what is known of it beside.
 
-    `name` is that of the rate, `mistakes` its errors in words; `wanted` and `asked_delta` are what was asked,
-    `delta` is that of the promise. `effective` is how many independent points those of a series are worth,
-    `misjudged` how many the rule gets wrong, `overstated` whether so few independent points do not carry what
-    is promised.
+    `mistakes` are its errors in words, `effective` is how many independent points those of a series are
+    worth, `misjudged` how many the rule gets wrong, `overstated` whether they do not carry what is promised.
     """
 
     name: str
