@@ -13,7 +13,7 @@ from pac_wrap.method.rule import Thresholds, Verdict
 from pac_wrap.report.account import Status, account_of
 from pac_wrap.report.sentences import Report, ranges
 from pac_wrap.tails.bounds import min_samples, upper_bound
-from support.reports import NAMES, report, to_json
+from support.reports import NAMES, report, table_of, to_json
 from support.strategies import calibrate_quietly, refusal, score
 
 
@@ -71,7 +71,7 @@ def test_title_and_subtitle_say_what_is_known() -> None:
 
 
 def test_the_plan_is_that_of_the_binomial_functions() -> None:
-    table = account_of(report("separated")).table("plan")
+    table = table_of(account_of(report("separated")), "plan")
     assert [row["ceiling"] for row in table.value[:4]] == [0.05, 0.025, 0.01, 0.005]
     for row, texts in zip(table.value, table.rows, strict=True):
         ceiling, delta = row["ceiling"], row["delta"]
@@ -79,8 +79,8 @@ def test_the_plan_is_that_of_the_binomial_functions() -> None:
         assert row["some_tolerated"] == min_samples(ceiling, delta, 10)
         assert ("enough" in texts[3]) == (upper_bound(0, row["at_hand"], delta) <= ceiling)
     assert {row["side"] for row in account_of(report("fpr"))["plan"]} == {"FPR"}
-    assert "needs more" in account_of(report("relaxed")).table("plan").caption
-    assert "needs more" not in account_of(report("hold_fnr")).table("plan").caption
+    assert "needs more" in table_of(account_of(report("relaxed")), "plan").caption
+    assert "needs more" not in table_of(account_of(report("hold_fnr")), "plan").caption
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_the_plan_is_that_of_the_binomial_functions() -> None:
     ],
 )
 def test_held_out_rates_are_set_against_their_ceilings(name: str, findings: list[str]) -> None:
-    rows = account_of(report(name)).table("held_out").rows
+    rows = table_of(account_of(report(name)), "held_out").rows
     assert [row[-1] for row in rows] == [*findings, "nothing promised", "nothing promised"]
     assert [rate["n"] for rate in json.loads(to_json(report(name)))["held_out"].values() if "n" in rate]
 
 
 def test_held_out_rates_of_an_unpromised_side() -> None:
     one_sided = replace(report("fpr"), metrics=report("shifted").metrics)
-    assert [row[-1] for row in account_of(one_sided).table("held_out").rows][:2] == [
+    assert [row[-1] for row in table_of(account_of(one_sided), "held_out").rows][:2] == [
         "within the ceiling",
         "nothing promised",
     ]

@@ -75,7 +75,7 @@ def test_the_certificate_of_every_threshold_is_that_of_the_curve(ran: Any, name:
     found = ran(
         "const curve = PacWrap.read(arguments[0]);"
         "return arguments[1].map((t, place) => PacWrap.certificate(curve, JSON.parse(t), place))",
-        script_data(curve, Window(0.0, 1.0), (0.05, 0.05)),
+        script_data(curve, Window(0.0, 1.0), (0.05, 0.05), None),
         [json.dumps(t) for t in places + free],
     )
     expected = [at(curve, t) for t in places + free]
@@ -97,7 +97,7 @@ def test_the_numbers_are_those_of_the_library(ran: Any, name: str) -> None:
     found = ran(
         "const curve = PacWrap.read(arguments[0]);"
         "return arguments[1].map(one => PacWrap.readout(curve, ...one))",
-        script_data(curve, Window(0.0, 1.0), (0.05, 0.05)),
+        script_data(curve, Window(0.0, 1.0), (0.05, 0.05), None),
         asked,
     )
     assert found == [told(curve, *one) for one in asked]

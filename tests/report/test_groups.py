@@ -10,7 +10,7 @@ import pytest
 from pac_wrap import Guarantee, InputError, calibrate_labelled
 from pac_wrap.report.account import account_of
 from pac_wrap.report.groups import LISTED
-from support.reports import HOSTILE
+from support.reports import HOSTILE, table_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 
@@ -31,14 +31,14 @@ def test_groups_are_counted_and_the_worst_stand_first() -> None:
     assert content.headline.startswith(
         "In each certified group by itself, with confidence 90.25 %: the rate of "
     )
-    names = [row[0] for row in content.table("listing").rows]
+    names = [row[0] for row in table_of(content, "listing").rows]
     assert set(names[:2]) == {"'tiny'", "'small'"}
     assert names == [f"{group!r}" for group in CERTIFICATE.certificates]
-    small = dict(zip(names, content.table("listing").rows, strict=True))["'tiny'"]
+    small = dict(zip(names, table_of(content, "listing").rows, strict=True))["'tiny'"]
     own = CERTIFICATE.certificates["tiny"]
     assert own.fpr.budget is not None
     assert f"{own.fpr.budget.missing} normal" in small[3]
-    assert content.table("groups").rows[0][:2] == ("certified", "2")
+    assert table_of(content, "groups").rows[0][:2] == ("certified", "2")
     # the pool stands under its own name where it is enough, and is called too small where it is not
     assert content["said"][0].startswith("The pool of groups that are too small")
     assert [line[:3] for line in content["said"][1:]] == ["FPR", "FNR"]
@@ -54,9 +54,10 @@ def test_a_pool_that_is_enough_is_said_not_to_be_their_own() -> None:
     assert "about none of them by itself" in pooled["said"][0]
     assert pooled.headline == "Nothing is promised to any group by itself."
     assert all(
-        row[3].startswith("that of the pool, not its own; 39 normal") for row in pooled.table("listing").rows
+        row[3].startswith("that of the pool, not its own; 39 normal")
+        for row in table_of(pooled, "listing").rows
     )
-    assert pooled.table("groups").rows[1][4] == "as the pool decides"
+    assert table_of(pooled, "groups").rows[1][4] == "as the pool decides"
     alone = account_of(calibrate_labelled(scores, labels, by=groups))
     assert (alone.status.word, alone["said"]) == ("none", ())
     assert any("--pool" in step for step in alone["next_steps"])

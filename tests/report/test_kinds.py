@@ -10,7 +10,7 @@ from pac_wrap import Guarantee, InputError, calibrate
 from pac_wrap.report.account import Account, Figure, account_of
 from pac_wrap.report.numbers import floored
 from pac_wrap.report.render import rendered
-from support.reports import HOSTILE
+from support.reports import HOSTILE, table_of
 
 # kinds with too few labels are what some of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -28,7 +28,7 @@ def figures(account: Account) -> list[Figure]:
 
 def test_every_kind_has_a_row_and_the_one_that_binds_says_so() -> None:
     content = account_of(CERTIFICATE, NORMAL, KINDS)
-    rows = {row[0]: row for row in content.table("kinds").rows}
+    rows = {row[0]: row for row in table_of(content, "kinds").rows}
     binding = CERTIFICATE.fnr
     assert binding.of.kind == "stolen"
     assert set(rows) == {"all points", "'stolen' (binds)", repr(HOSTILE)}
@@ -47,7 +47,7 @@ def test_every_kind_has_a_row_and_the_one_that_binds_says_so() -> None:
     # without scores there are no pictures, and nothing is counted
     bare = account_of(CERTIFICATE)
     assert figures(bare) == []
-    assert {row[6] for row in bare.table("kinds").rows} == {"not counted"}
+    assert {row[6] for row in table_of(bare, "kinds").rows} == {"not counted"}
 
 
 def test_one_ceiling_for_all_kinds_and_many_ceilings_are_said_in_short() -> None:
@@ -60,7 +60,7 @@ def test_one_ceiling_for_all_kinds_and_many_ceilings_are_said_in_short() -> None
     assert "Nothing is promised about normal points" in listed.headline
     whole = account_of(calibrate(NORMAL, KINDS, Guarantee(0.05, CEILINGS | {None: 0.06})))
     assert "6 % for all of them as they come" in whole.headline
-    assert any(row[0].startswith("all kinds") for row in whole.table("kinds").rows)
+    assert any(row[0].startswith("all kinds") for row in table_of(whole, "kinds").rows)
     of_normal = account_of(calibrate({"day": NORMAL}, KINDS["stolen"], Guarantee(0.05, 0.05)))
     assert of_normal.headline.startswith(
         "The rate of future normal points that are called anomalies is at most 5 %;"

@@ -12,7 +12,7 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.raising import Algorithm1
-from pac_wrap.report.account import account_of
+from pac_wrap.report.account import Account, Table, account_of
 from pac_wrap.report.pictures import curve_of
 from pac_wrap.report.render import as_json, html, markdown
 from pac_wrap.report.sentences import Origin, Report
@@ -71,6 +71,12 @@ def to_markdown(given: Report) -> str:
 def to_json(given: Report) -> str:
     """Return a report as programs read it."""
     return as_json(account_of(given))
+
+
+def table_of(account: Account, key: str) -> Table:
+    """Return the table that programs find under a key."""
+    items = (item for section in account.sections for item in section.items)
+    return next(item for item in items if isinstance(item, Table) and item.key == key)
 
 
 def curve_for(given: Report) -> Curve | None:

@@ -116,11 +116,6 @@ class Account:
     def __getitem__(self, key: str) -> Any:
         return dict(self.values())[key]
 
-    def table(self, key: str) -> Table:
-        """Return the table that programs find under a key."""
-        items = (item for section in self.sections for item in section.items)
-        return next(item for item in items if isinstance(item, Table) and item.key == key)
-
 
 def only(**values: Any) -> tuple[Section, ...]:
     """Return sections that programs alone read."""

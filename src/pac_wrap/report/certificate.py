@@ -16,7 +16,6 @@ from pac_wrap.base.text import visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import LABELS
-from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, before_shift
 from pac_wrap.method.rule import Regime, Verdict
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
@@ -46,7 +45,7 @@ from pac_wrap.report.sentences import (
     ranges,
     sides_of,
 )
-from pac_wrap.tails.bounds import LEAST_CEILING, Budget, min_samples, upper_bound
+from pac_wrap.tails.bounds import LEAST_CEILING, Budget, min_samples
 from pac_wrap.version import __version__
 
 Pairs = tuple[tuple[str, str], ...]
@@ -111,13 +110,11 @@ _NOT_PROMISED: Final = (
 def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
     """Return what a certificate says, of two classes or of their kinds; `Report` has what else is told."""
     report = result if isinstance(result, Report) else Report(result, *about, **more)
-    alt = "Histograms of the scores of both classes, with the thresholds"
-    drawn = report.certificate, report.normal, report.anomalous
-    return replace(
-        account_in_short(report),
-        sections=tuple(_sections(report)),
-        picture=None if report.normal is None else Figure("scores", drawn, alt=alt),
-    )
+    picture = None
+    if report.normal is not None:
+        drawn = report.certificate, report.normal, report.anomalous
+        picture = Figure("scores", drawn, alt="Histograms of the scores of both classes, with the thresholds")
+    return replace(account_in_short(report), sections=tuple(_sections(report)), picture=picture)
 
 
 def _sections(report: Report) -> Iterator[Section]:
@@ -141,7 +138,7 @@ def _sections(report: Report) -> Iterator[Section]:
         yield _thresholds(report)
     yield _meant(certificate, verdicts)
     new_kinds = ("A kind of points that was not there at calibration.",) * kinds
-    yield assumptions(_assumed(certificate), *new_kinds)
+    yield assumptions(assumed(certificate, at_length=True), *new_kinds)
     if kinds:
         yield from only(measured=None, listing=None)
     else:
@@ -225,18 +222,6 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
     return Section("Versions and digests", shown, "versions", True, "digests", dict(digests))
 
 
-def _assumed(certificate: Certificate) -> tuple[str, ...]:
-    """Return what the promise assumes, and how the points were taken: from a series, or by their weights."""
-    if certificate.by_kind:
-        return assumed(certificate)
-    sampling = certificate.sampling
-    taken = () if sampling is None else (f"the points are {sampling}; {sampling.worth}",)
-    room = (f"there is room for this, {text}" for text in certificate.guarantee.room)
-    drawn = () if certificate.weighting is None else (str(certificate.weighting),)
-    noted = (certificate.provenance or Provenance()).notes or ()
-    return (*assumed(certificate), *room, *taken, *drawn, *noted)
-
-
 def _origin(report: Report) -> Pairs:
     rows = [("Detector", visible(report.detector))] if report.detector else []
     if report.source is not None:
@@ -254,13 +239,10 @@ def _verdicts(report: Report) -> list[dict[str, Any]]:
     rule, sizes = report.certificate.rule, report.certificate.sizes
     found, said = ranges(rule), dict(_meanings(report.certificate))
     words = range_words(found)
-    given = [
-        None if scores is None else rule.verdicts(scores) for scores in (report.normal, report.anomalous)
-    ]
+    classes = report.normal, report.anomalous
+    given = [None if scores is None else rule.verdicts(scores) for scores in classes]
     records = []
-    for verdict in (Verdict.NORMAL, Verdict.ABSTAIN, Verdict.ANOMALY):
-        if verdict not in found and verdict is Verdict.ABSTAIN:
-            continue
+    for verdict in (Verdict.NORMAL, *(found.keys() & {Verdict.ABSTAIN}), Verdict.ANOMALY):
         low, high = found.get(verdict, (None, None))
         counts = [None if one is None else int(np.count_nonzero(one == verdict)) for one in given]
         never = "This verdict is never given."
@@ -470,8 +452,8 @@ def _reached(certificate: Certificate) -> Section:
 
 
 def _column(side: Side) -> dict[str, str]:
-    budget = side.budget
-    none = _TOO_FEW if side.vacuous else _NOTHING
+    budget, none = side.budget, _TOO_FEW if side.vacuous else _NOTHING
+    sure = 0.0 if budget is None else budget.confidence
     return {
         "Ceiling asked for": _NOTHING if side.wanted is None else ceiling(side.wanted),
         "Ceiling certified": ceiling(side.ceiling or 1.0) if side.kept else none,
@@ -479,9 +461,7 @@ def _column(side: Side) -> dict[str, str]:
         "Labelled points n": f"{side.n:,}",
         "Error budget k*": none if side.errors is None else f"{side.errors:,}",
         "Delta of that budget": _NOTHING if budget is None else rounded_up(budget.delta),
-        "Exact confidence of that budget": none
-        if budget is None or side.vacuous
-        else floored(budget.confidence),
+        "Exact confidence of that budget": none if side.errors is None else floored(sure),
         "Points beyond the other threshold": "not counted" if side.beyond is None else f"{side.beyond:,}",
         "Threshold": f"{'alarm_from' if side.name == 'FPR' else 'clear_below'} = {exact(side.threshold)}",
     }
@@ -497,17 +477,9 @@ def _plan(certificate: Certificate) -> Section:
             if none is None:
                 continue
             some, missing = _labels(side, lower, _TOLERATED) or none, none - side.at_hand
-            value.append(
-                {
-                    "side": side.name,
-                    "kind": side.of.label,
-                    "ceiling": lower,
-                    "delta": side.asked_delta,
-                    "none_tolerated": none,
-                    "some_tolerated": some,
-                    "at_hand": side.at_hand,
-                }
-            )
+            record: dict[str, Any] = {"side": side.name, "kind": side.of.label, "ceiling": lower}
+            record |= {"delta": side.asked_delta, "none_tolerated": none, "some_tolerated": some}
+            value.append(record | {"at_hand": side.at_hand})
             enough = "enough" if missing <= 0 else f"{missing:,} missing"
             short = f"{side.name} \N{LESS-THAN OR EQUAL TO} {ceiling(lower)}"
             rows.append((short, f"{none:,}", f"{some:,}", f"{side.at_hand:,} {side.of.label}, {enough}"))
@@ -543,9 +515,18 @@ def _next_steps(report: Report) -> Iterator[str]:
             )
     for side in both:
         if side.overstated and side.wanted is not None:
+            worth, budget = "nobody knows how many independent ones", side.budget
+            if side.effective is not None and budget is not None:
+                fewer = Budget.of(side.at_hand, budget.rate, budget.delta)
+                why = f"{side.at_hand + fewer.missing:,} are needed"
+                if fewer.errors is not None:
+                    wrong = budget.errors if side.misjudged is None else side.misjudged
+                    judged = percent((wrong or 0) / budget.n)
+                    why = f"{fewer.errors:,} of those may be errors, while the rule misjudges {judged}"
+                worth = f"about {side.at_hand:,} independent ones, and {why}"
             yield (
-                f"Do not rely on the {side.name} yet: {side.n:,} {side.of.label} points are worth"
-                f" {_worth(side)}. Label points of more series, or points farther apart (--every)."
+                f"Do not rely on the {side.name} yet: {side.n:,} {side.of.label} points are worth {worth}."
+                " Label points of more series, or points farther apart (--every)."
             )
     for side in both:
         yield from _label_more(side)
@@ -555,20 +536,6 @@ def _next_steps(report: Report) -> Iterator[str]:
     if report.metrics is None and not any(fact.name == "held out" for fact in report.in_time):
         yield "As a check, measure the rates on labelled points that were not used here."
     yield AGAIN
-
-
-def _worth(side: Side) -> str:
-    """Return what points of a series are worth, and why that is too little for what is promised."""
-    budget = side.budget
-    if side.effective is None or budget is None:
-        return "nobody knows how many independent ones"
-    fewer = Budget.of(side.at_hand, budget.rate, budget.delta)
-    why = f"{side.at_hand + fewer.missing:,} are needed"
-    if fewer.errors is not None:
-        wrong = budget.errors if side.misjudged is None else side.misjudged
-        judged = percent((wrong or 0) / budget.n)
-        why = f"{fewer.errors:,} of those may be errors, while the rule misjudges {judged}"
-    return f"about {side.at_hand:,} independent ones, and {why}"
 
 
 def _label_more(side: Side) -> Iterator[str]:
@@ -589,13 +556,8 @@ def _label_more(side: Side) -> Iterator[str]:
     if n and side.vacuous:
         yield (
             f"Or ask for less: the number of {side.of.label} labels at hand ({n:,}) suffices for {side.name}"
-            f" ceilings down to {ceiling(_lowest(side))}."
+            f" ceilings down to {ceiling(side.lowest)}."
         )
-
-
-def _lowest(side: Side) -> float:
-    """Return the lowest ceiling that the labels at hand can keep."""
-    return side.afterwards(upper_bound(0, side.at_hand, side.asked_delta))
 
 
 def _decide(report: Report) -> Iterator[str]:
@@ -648,7 +610,7 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
     if side.vacuous or not side.at_hand or side.name not in certificate.overlap.keeps:
         return
     n = f"{side.n:,}{'' if side.effective is None else f', worth about {side.at_hand:,}'}"
-    lowest = ceiling(_lowest(side))
+    lowest = ceiling(side.lowest)
     if side.wanted is None:
         yield (
             f"Nothing is promised about {side.mistakes}. If they matter, set max_{side.name.lower()} for"

@@ -181,8 +181,7 @@ def thresholds(window: Window, rule: Rule) -> Drawing:
     """Return the flags of a rule, and where the scores that are abstained on begin and how far they reach."""
     undecided = None
     if not rule.single:
-        ends = (float(np.clip(x, window.low, window.high)) for x in (rule.normal_below, rule.anomaly_from))
-        low, high = ends
+        low, high = np.clip((rule.normal_below, rule.anomaly_from), window.low, window.high).tolist()
         undecided = f"{100.0 * window.share(low):.3f}", f"{100.0 * (high - low) / window.span:.3f}"
     return {"flags": flags(window, rule), "undecided": undecided}
 
@@ -350,12 +349,10 @@ def _alike(fpr: Rates, fnr: Rates) -> int:
     return int(np.lexsort((fpr + fnr, np.maximum(fpr, fnr)))[0])
 
 
-def script_data(
-    curve: Curve, window: Window, ceilings: tuple[float, float], start: float | None = None
-) -> str:
+def script_data(curve: Curve, window: Window, ceilings: tuple[float, float], start: float | None) -> str:
     """Return what the script of a page needs, as JSON: all that `Curve.at` would give, step by step.
 
-    It begins at a threshold, by default where both bounds are alike, and may stand in an element `script`.
+    It begins at a threshold, without one where both bounds are alike, and may stand in an element `script`.
     """
     places, fpr, fnr = curve.steps()
     rules = None
@@ -383,7 +380,7 @@ def _side(side: CurveSide) -> dict[str, Any]:
     """Return the steps of one class with the budget that each has in a certificate."""
     errors = side.budgets()
     scores = [side.scores[place] for place in np.searchsorted(side.ranks, errors)]
-    texts = [("inf" if score > 0 else "-inf") if isinf(score) else score for score in scores]
+    texts = [str(score) if isinf(score) else score for score in scores]
     return {"errors": errors, "bounds": side.bounds, "scores": texts}
 
 

@@ -10,23 +10,14 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from io import BytesIO
-from math import isinf, isnan
+from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pac_wrap.base.files import whole_file, write_text
 from pac_wrap.base.text import escape_markdown
 from pac_wrap.errors import InputError
-from pac_wrap.report.account import (
-    Account,
-    Figure,
-    File,
-    Item,
-    Points,
-    Table,
-    account_of,
-    sentence,
-)
+from pac_wrap.report.account import Account, Figure, File, Item, Points, Table, account_of, sentence
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -94,40 +85,34 @@ def short(result: Any) -> str:
 
 def terminal(account: Account) -> "RenderableType":
     """Return the sections of an account for a terminal."""
-    from rich.console import Group
-    from rich.text import Text
-
-    shown: list[RenderableType] = []
-    for section in account.sections:
-        for item in section.items:
-            if isinstance(item, Table):
-                shown.append(_terminal_table(item))
-            elif isinstance(item, (str, Points)):
-                shown += map(Text, (item,) if isinstance(item, str) else item.items)
-    return Group(*shown)
-
-
-def _terminal_table(table: Table) -> "RenderableType":
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
+    from rich.console import Group
     from rich.table import Table as Drawn
     from rich.text import Text
 
-    drawn = Drawn(
-        title=Text(table.caption, style="italic") if table.caption else None,
-        title_justify="left",
-        box=HEAVY_HEAD if table.framed else SIMPLE_HEAD,
-        padding=(0, 1) if table.framed else (0, 1, 0, 0),
-        pad_edge=table.framed,
-    )
-    for place, name in enumerate(table.columns):
-        # a number is never cut, nor is it broken where a column of words can be
-        of_words = place in table.words
-        whole = not of_words and len(table.words) > 1
-        justify: Literal["left", "right"] = "left" if of_words else "right"
-        drawn.add_column(Text(name), justify=justify, no_wrap=whole, overflow="fold", min_width=4 * of_words)
-    for row in table.rows:
-        drawn.add_row(*map(Text, row))
-    return drawn
+    shown: list[RenderableType] = []
+    for item in (item for section in account.sections for item in section.items):
+        if isinstance(item, (str, Points)):
+            shown += map(Text, (item,) if isinstance(item, str) else item.items)
+        if not isinstance(item, Table):
+            continue
+        drawn = Drawn(
+            title=Text(item.caption, style="italic") if item.caption else None,
+            title_justify="left",
+            box=HEAVY_HEAD if item.framed else SIMPLE_HEAD,
+            padding=(0, 1) if item.framed else (0, 1, 0, 0),
+            pad_edge=item.framed,
+        )
+        for place, name in enumerate(item.columns):
+            # a number is never cut, nor is it broken where a column of words can be
+            of_words = place in item.words
+            whole, least = not of_words and len(item.words) > 1, 4 * of_words
+            justify: Literal["left", "right"] = "left" if of_words else "right"
+            drawn.add_column(Text(name), justify=justify, no_wrap=whole, overflow="fold", min_width=least)
+        for row in item.rows:
+            drawn.add_row(*map(Text, row))
+        shown.append(drawn)
+    return Group(*shown)
 
 
 def as_json(account: Account) -> str:
@@ -147,10 +132,8 @@ def plain(value: Any) -> Any:
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
-    if isinstance(value, float) and isnan(value):
-        return None
-    if isinstance(value, float) and isinf(value):
-        return "inf" if value > 0 else "-inf"
+    if isinstance(value, float) and not isfinite(value):
+        return None if isnan(value) else str(value)
     return value
 
 

@@ -68,12 +68,9 @@ def _measured(over: Sequence[object]) -> Status:
     return Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
 
 
-def _cells(name: str, ceiling: str, rate: Rate) -> tuple[str, ...]:
-    return name, ceiling, str(rate), f"{rate.count:,} of {rate.n:,}"
-
-
-def _top(ceiling: float | None) -> str:
-    return "none" if ceiling is None else rounded_up(ceiling)
+def _cells(name: str, ceiling: float | None, rate: Rate) -> tuple[str, ...]:
+    top = "none" if ceiling is None else rounded_up(ceiling)
+    return name, top, str(rate), f"{rate.count:,} of {rate.n:,}"
 
 
 def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool = False) -> Account:
@@ -87,14 +84,14 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
         promised = side.ceiling if side.kept else None
         assert side.measured is not None
         rates[side.name.lower()]["ceiling"] = promised
-        rows.append((*_cells(side.name, _top(promised), side.measured), side.finding))
+        rows.append((*_cells(side.name, promised, side.measured), side.finding))
     for name, rate in (
         ("ERR", metrics.err),
         ("abstained", metrics.ambiguity),
         ("  normal", metrics.abstained_normal),
         ("  anomalous", metrics.abstained_anomalous),
     ):
-        rows.append((*_cells(name, "", rate), ""))
+        rows.append((name, "", *_cells(name, None, rate)[2:], ""))
     columns = ("", "max", "measured", "errors", "verdict")
     table = Table(columns, tuple(rows), _INTERVALS, (0, 4), key="rates", data=rates)
     asked, over = certificate.guarantee, [side.name for side in sides if side.exceeded]
@@ -108,7 +105,7 @@ def account_of_measured(measured: Sequence[Measured]) -> Account:
     """Return the measured rates of kinds or classes with their intervals next to the promised ceilings."""
     rows, records = [], []
     for one in measured:
-        cells = _cells(visible(one.name), _top(one.ceiling), one.rate)
+        cells = _cells(visible(one.name), one.ceiling, one.rate)
         rows.append((*cells, f"{one.abstained.count:,}", one.finding))
         found: Record = {"kind": one.name, "ceiling": one.ceiling, "rate": rate_record(one.rate)}
         records.append(found | {"abstained": rate_record(one.abstained)})
@@ -354,8 +351,8 @@ def account_of_worth(
         said = f"how many anomalies are caught is not promised; if {share} are anomalous:"
         if precision is not None:
             said = f"{_least(precision)} if {share} of all points are anomalous"
-        sure = f"per {workload.per:,} points, on average; together {_sure(workload.confidence)}"
-        facts += [Fact("alarms", said), Fact("work", sure)]
+        sure = f"together with confidence {floored(workload.confidence)}"
+        facts += [Fact("alarms", said), Fact("work", f"per {workload.per:,} points, on average; {sure}")]
         for name, bounds in (
             ("alarms", workload.alarms),
             ("right alarms", workload.right),
@@ -375,17 +372,14 @@ def account_of_worth(
             Fact("counted", said),
             Fact("alarms", f"{_least(unlabelled)}, whatever the anomalies are"),
             Fact("", more),
-            Fact("anomalies", f"{share} of all points, {_sure(prevalence.confidence)}"),
+            Fact("anomalies", f"{share} of all points, with confidence {floored(prevalence.confidence)}"),
         ]
     return Account("What alarms are worth", facts=tuple(facts), sections=only(**values), of="alarms")
 
 
 def _least(precision: Bounds) -> str:
-    return f"at least {least(precision.low)} of future ones are right ({_sure(precision.confidence)})"
-
-
-def _sure(confidence: float) -> str:
-    return f"with confidence {floored(confidence)}"
+    sure = f"with confidence {floored(precision.confidence)}"
+    return f"at least {least(precision.low)} of future ones are right ({sure})"
 
 
 def account_of_curve(curve: Curve) -> Account:
@@ -411,8 +405,7 @@ def account_of_curve(curve: Curve) -> Account:
     status = Status("certified", "certified at every threshold")
     if curve.empty:
         status = Status("none", "a rate is bounded nowhere", 1)
-    alt = "the certified trade-off of both error rates"
-    drawn = Figure("curve", (curve,), alt=alt)
+    drawn = Figure("curve", (curve,), alt="the certified trade-off of both error rates")
     facts += made_facts(curve)
     return Account("Bounds at every threshold", status=status, facts=tuple(facts), of="curve", picture=drawn)
 

@@ -98,9 +98,8 @@ class Report:
         for clause in own:
             scores = parts.get(clause.of.kind)
             if scores is None or scores.size != clause.n or clause.digest not in (None, digest(scores)):
-                of, of_each = (
-                    (f" of {called(clause)}", " of each kind") if self.certificate.by_kind else ("", "")
-                )
+                kinds = self.certificate.by_kind
+                of, of_each = (f" of {called(clause)}", " of each kind") if kinds else ("", "")
                 raise InputError(
                     f"the {label} scores{of} are not those the certificate was made from (their digests"
                     f" differ); pass the calibration scores{of_each}"
@@ -185,6 +184,11 @@ class Side(Clause):
     def needed(self) -> int:
         """How many labelled points the budget needs at least."""
         return self.n + self.missing
+
+    @property
+    def lowest(self) -> float:
+        """The lowest ceiling that the labels at hand can keep."""
+        return self.afterwards(upper_bound(0, self.at_hand, self.asked_delta))
 
     @property
     def raised(self) -> bool:
@@ -326,15 +330,22 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
     yield from made_facts(certificate)
 
 
-def assumed(certificate: Certificate) -> tuple[str, ...]:
-    """Return what the promise assumes, and what of the mix of kinds."""
-    texts = tuple(map(str, certificate.assumptions))
-    if not certificate.by_kind:
-        return texts
-    mixture, sides = "all this for each kind by itself: their mix may change", map(certificate.of, LABELS)
-    if any(len(own) > 1 and any(one.of.kind is None for one in own) for own in sides):
-        mixture += ", but not for the ceiling of all kinds together"
-    return (*texts, mixture)
+def assumed(certificate: Certificate, at_length: bool = False) -> tuple[str, ...]:
+    """Return what the promise assumes, and of the mix of kinds; at length, also how points were taken."""
+    texts = list(map(str, certificate.assumptions))
+    if certificate.by_kind:
+        mixture, sides = "all this for each kind by itself: their mix may change", map(certificate.of, LABELS)
+        if any(len(own) > 1 and any(one.of.kind is None for one in own) for own in sides):
+            mixture += ", but not for the ceiling of all kinds together"
+        texts.append(mixture)
+    elif at_length:
+        texts += [f"there is room for this, {text}" for text in certificate.guarantee.room]
+        if certificate.sampling is not None:
+            texts.append(f"the points are {certificate.sampling}; {certificate.sampling.worth}")
+        if certificate.weighting is not None:
+            texts.append(str(certificate.weighting))
+        texts += (certificate.provenance or Provenance()).notes or ()
+    return tuple(texts)
 
 
 def made_facts(certified: Certificate | Curve) -> Iterator[Fact]:
