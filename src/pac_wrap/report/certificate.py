@@ -149,11 +149,10 @@ def _sections(report: Report) -> Iterator[Section]:
     yield embedded(text, "The rule")
     if not kinds:
         yield from only(detector=report.detector, source=report.source)
-    not_taken = "not taken: the database could not compute it"
-    digests = [
-        (f"{one.of.label.capitalize()} {called(one) if kinds else 'scores'}", one.digest or not_taken)
-        for one in certificate.clauses
-    ]
+    digests = []
+    for one in certificate.clauses:
+        name = f"{one.of.label.capitalize()} {called(one) if kinds else 'scores'}"
+        digests.append((name, one.digest or "not taken: the database could not compute it"))
     digests.append(("Certificate (its checksum)", checksum_of(text)))
     yield software(certificate.version, tuple(digests), () if kinds else _origin(report))
 
@@ -282,7 +281,6 @@ def _meanings(certificate: Certificate) -> Iterator[tuple[Verdict, str]]:
 
 
 def _held_out(report: Report) -> Section:
-    """Return the rates on held-out points against their ceilings."""
     heading, metrics = "Measured on held-out points", report.metrics
     if metrics is None:
         return Section(heading, key="held_out")
@@ -320,20 +318,17 @@ def _practice(report: Report) -> Section:
         lead = " ".join(filter(None, (alone, "Other numbers need a prevalence; state yours.")))
     else:
         told = " to ".join(dict.fromkeys(map(percent, shares)))
-        known = ", as in the calibration table (else state your prevalence)"
-        among = (
-            f"Of {PER:,} future points, if {told} are anomalous{known if report.prevalence is None else ''}"
-        )
+        among = f"Of {PER:,} future points, if {told} are anomalous"
+        if report.prevalence is None:
+            among += ", as in the calibration table (else state your prevalence)"
         try:
             work, precision = certificate.workload(shares, PER), certificate.precision(shares)
         except InputError as error:
             lead = _without(certificate, shares[0], among) or f"Not counted: {error}."
         else:
             lead = f"{among}: on average, and all of it with confidence {floored(work.confidence)}."
-            precise = (
-                f"At least {least(precision.low)} of the alarms are right, with confidence"
-                f" {floored(precision.confidence)}."
-            )
+            right, sure = least(precision.low), floored(precision.confidence)
+            precise = f"At least {right} of the alarms are right, with confidence {sure}."
             bounds = {kind: getattr(work, kind) for kind in _WORK}
             longest = max(one.high for one in bounds.values())
             bars = tuple(
@@ -428,21 +423,19 @@ def _shift(certificate: Certificate) -> Section:
 
 
 def _reached(certificate: Certificate) -> Section:
-    """Return the numbers behind a certificate, and why its thresholds lie as they do."""
     low, high = (_column(side) for side in sides_of(certificate))
     rule, regime = certificate.rule, certificate.regime
     rows = (
         *((name, low[name], high[name]) for name in low),
         ("Rule", f"normal_below = {exact(rule.normal_below)}", f"anomaly_from = {exact(rule.anomaly_from)}"),
     )
-    table = Table(
-        ("What", "Normal points, FPR", "Anomalous points, FNR"),
-        rows,
-        "FPR: the share of normal points that are called anomalies. FNR: the share of anomalous points"
-        " that are called normal. k* is the most errors that n points may show.",
-        key="reached",
-        data=[dict(zip(("name", "normal", "anomalous"), row, strict=True)) for row in rows],
+    heads, keys = ("What", "Normal points, FPR", "Anomalous points, FNR"), ("name", "normal", "anomalous")
+    caption = (
+        "FPR: the share of normal points that are called anomalies. FNR: the share of anomalous points that"
+        " are called normal. k* is the most errors that n points may show."
     )
+    records = [dict(zip(keys, row, strict=True)) for row in rows]
+    table = Table(heads, rows, caption, key="reached", data=records)
     said = (
         f"Regime {regime.value}: {regime.explanation}.",
         *(f"{text}." for text in diagnosis_of(certificate)),
@@ -539,7 +532,6 @@ def _next_steps(report: Report) -> Iterator[str]:
 
 
 def _label_more(side: Side) -> Iterator[str]:
-    """Yield which labels are missing for what was asked, where it could not be kept."""
     n = side.n
     if side.wanted is None or not (side.vacuous or side.raised):
         return

@@ -68,9 +68,8 @@ def _measured(over: Sequence[object]) -> Status:
     return Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
 
 
-def _cells(name: str, ceiling: float | None, rate: Rate) -> tuple[str, ...]:
-    top = "none" if ceiling is None else rounded_up(ceiling)
-    return name, top, str(rate), f"{rate.count:,} of {rate.n:,}"
+def _cells(rate: Rate) -> tuple[str, str]:
+    return str(rate), f"{rate.count:,} of {rate.n:,}"
 
 
 def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool = False) -> Account:
@@ -84,14 +83,15 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
         promised = side.ceiling if side.kept else None
         assert side.measured is not None
         rates[side.name.lower()]["ceiling"] = promised
-        rows.append((*_cells(side.name, promised, side.measured), side.finding))
+        top = "none" if promised is None else rounded_up(promised)
+        rows.append((side.name, top, *_cells(side.measured), side.finding))
     for name, rate in (
         ("ERR", metrics.err),
         ("abstained", metrics.ambiguity),
         ("  normal", metrics.abstained_normal),
         ("  anomalous", metrics.abstained_anomalous),
     ):
-        rows.append((name, "", *_cells(name, None, rate)[2:], ""))
+        rows.append((name, "", *_cells(rate), ""))
     columns = ("", "max", "measured", "errors", "verdict")
     table = Table(columns, tuple(rows), _INTERVALS, (0, 4), key="rates", data=rates)
     asked, over = certificate.guarantee, [side.name for side in sides if side.exceeded]
@@ -105,10 +105,10 @@ def account_of_measured(measured: Sequence[Measured]) -> Account:
     """Return the measured rates of kinds or classes with their intervals next to the promised ceilings."""
     rows, records = [], []
     for one in measured:
-        cells = _cells(visible(one.name), one.ceiling, one.rate)
-        rows.append((*cells, f"{one.abstained.count:,}", one.finding))
-        found: Record = {"kind": one.name, "ceiling": one.ceiling, "rate": rate_record(one.rate)}
-        records.append(found | {"abstained": rate_record(one.abstained)})
+        top = "none" if one.ceiling is None else rounded_up(one.ceiling)
+        rows.append((visible(one.name), top, *_cells(one.rate), f"{one.abstained.count:,}", one.finding))
+        rates = {"rate": rate_record(one.rate), "abstained": rate_record(one.abstained)}
+        records.append({"kind": one.name, "ceiling": one.ceiling} | rates)
     columns = ("", "max", "measured", "errors", "abstained", "verdict")
     over = [one.name for one in measured if one.exceeded]
     table = Table(columns, tuple(rows), _INTERVALS, (0, 5), key="kinds", data=records)
@@ -206,7 +206,6 @@ def account_of_plan(
 
 
 def _needed(asked: Guarantee) -> Section:
-    """Return the labels of each class that a promise needs, for a few numbers of tolerated errors."""
     needs = [
         [min_samples(one.at_calibration, one.delta, errors) for errors in TOLERATED] for one in asked.promises
     ]
@@ -221,7 +220,6 @@ def _needed(asked: Guarantee) -> Section:
 
 
 def _promises(labels: int, delta: float) -> Section:
-    """Return the smallest rates that so many labels of one class can certify."""
     found = [
         {"errors": errors, "rate": upper_bound(errors, labels, delta)}
         for errors in TOLERATED

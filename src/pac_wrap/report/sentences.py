@@ -288,8 +288,7 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
     if kinds:
         promises = list(map(str, certificate.promises)) or ["nothing: too few points are labelled"]
         if len(certificate.promises) > 1:
-            joint = rounded_down(certificate.confidence)
-            promises.append(f"all of them together with confidence {joint}")
+            promises.append(f"all of them together with confidence {rounded_down(certificate.confidence)}")
         yield from facts_of("promised", promises)
     else:
         yield Fact("asked", str(certificate.guarantee))
