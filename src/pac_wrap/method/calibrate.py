@@ -56,8 +56,10 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.groups.values import GroupColumn
 
-
 T = TypeVar("T")
+C = TypeVar("C", bound=Traced)
+C_co = TypeVar("C_co", bound=Traced, covariant=True)
+CHANGES: Final = "the frame has other rows each time it is computed; cache or persist it first"
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
     strategy.word: strategy
@@ -225,11 +227,6 @@ def warned(certificate: T) -> T:
     if isinstance(certificate, Certificate) and certificate.empty:
         warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
     return certificate
-
-
-C = TypeVar("C", bound=Traced)
-C_co = TypeVar("C_co", bound=Traced, covariant=True)
-CHANGES: Final = "the frame has other rows each time it is computed; cache or persist it first"
 
 
 class Wanted(Protocol[C_co]):

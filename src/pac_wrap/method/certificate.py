@@ -89,12 +89,12 @@ if TYPE_CHECKING:
 
     from pac_wrap.method.verify import Verification
 
-
 _NO_SCORES: Final = "0" * 16
 # as Python's packages are numbered, and no longer than they are
 _VERSION: Final = r"[0-9]{1,4}([.][0-9]{1,4}){0,3}((a|b|rc)[0-9]{1,4})?([.](post|dev)[0-9]{1,8}){0,2}"
 # of each class; a certificate stays short enough to be read
 MOST_KINDS: Final = 40
+_OPTIONAL: Final = {"optional": True}
 NOTHING: Final = Found(np.nan, np.nan, NO_COUNT, MINUS, np.nan, np.nan)
 
 
@@ -370,7 +370,6 @@ def version_problems(version: str) -> Iterator[str]:
 Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
 # the scores of each kind of a class
 Kinds = Mapping[str, ArrayLike]
-_OPTIONAL: Final = {"optional": True}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,14 @@ from pac_wrap.tails.bounds import LEAST_CEILING, Budget, exact_confidence, find_
 if TYPE_CHECKING:
     from pac_wrap.method.strategies.interface import Asked, Found
 
-
+T = TypeVar("T")
 Label = Literal["normal", "anomalous"]
 LABELS: Final[tuple[Label, Label]] = ("normal", "anomalous")
 # a ceiling for each kind; None is all kinds as they come
 Ceilings = Mapping[str, float | None] | Mapping[str | None, float | None]
+# so many scores of a class are more than any engine counts; the exact tail stays quick up to there
+MOST_SCORES: Final = 10**12
+_OPTIONAL: Final = {"optional": True}
 
 
 class KindCeiling(NamedTuple):
@@ -177,9 +180,6 @@ def _at_calibration(ceiling: float, shift: Shift | None, noise: LabelNoise | Non
     return ceiling
 
 
-T = TypeVar("T")
-
-
 def _pair(
     name: str, given: T | tuple[T | None, ...] | None, kinds: tuple[type, ...], there: list[bool]
 ) -> tuple[T | None, ...]:
@@ -247,8 +247,8 @@ class Guarantee:
     # one for each ceiling, those about normal points first, and about kinds before all kinds together
     promises: tuple[Promise, ...] = field(default=(), init=False, repr=False, compare=False)
     # normal and anomalous; None where neither has room
-    shift: tuple[Shift | None, ...] | None = field(default=None, metadata={"optional": True})
-    label_noise: tuple[LabelNoise | None, ...] | None = field(default=None, metadata={"optional": True})
+    shift: tuple[Shift | None, ...] | None = field(default=None, metadata=_OPTIONAL)
+    label_noise: tuple[LabelNoise | None, ...] | None = field(default=None, metadata=_OPTIONAL)
 
     def __init__(
         self,
@@ -464,11 +464,6 @@ def assumed(
 def are_independent(assumptions: tuple[Assumption, ...]) -> bool:
     """Return whether the points of the classes are independent: not of one series, nor of one subject."""
     return not {Assumption.MIXING, Assumption.SUBJECTS} & set(assumptions)
-
-
-# so many scores of a class are more than any engine counts; the exact tail stays quick up to there
-MOST_SCORES: Final = 10**12
-_OPTIONAL: Final = {"optional": True}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pac_wrap.method.strategies.interface import Strategy
 
 Engine = Literal["memory", "duckdb", "spark", "dask", "sql"]
+Reduce = Literal["max", "mean", "last"]
+# so many digests of earlier certificates are kept, the latest
+MOST_ANCESTORS: Final = 50
 _DATE: Final = "%Y-%m-%dT%H:%M:%SZ"
 _MOST_TABLES: Final = 10
 _CUT: Final = "..."
@@ -223,9 +226,6 @@ def _is_date(text: object) -> bool:
     return True
 
 
-Reduce = Literal["max", "mean", "last"]
-
-
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """The windows, their spacing and the split of a series, and how many independent points they are worth.
@@ -243,8 +243,8 @@ class Sampling:
     block: int | None
     effective_normal: float | None
     effective_anomalous: float | None
-    errors_normal: int | None = field(default=None, metadata={"optional": True})
-    errors_anomalous: int | None = field(default=None, metadata={"optional": True})
+    errors_normal: int | None = field(default=None, metadata=_OPTIONAL)
+    errors_anomalous: int | None = field(default=None, metadata=_OPTIONAL)
 
     def __post_init__(self) -> None:
         needed = ("length", "every", "gap")
@@ -283,10 +283,6 @@ class Sampling:
         if self.length == 1:
             return f"{'every step' if self.every == 1 else f'one in every {self.every:,} steps'}, {split}"
         return f"windows of {self.length:,} in every {self.every:,} steps ({self.reduce}), {split}"
-
-
-# so many digests of earlier certificates are kept, the latest
-MOST_ANCESTORS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)

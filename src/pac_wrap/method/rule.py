@@ -40,6 +40,7 @@ from pac_wrap.ranks.kernels import Codes, kernels, together, usable_cores
 from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
 from pac_wrap.tails.bounds import Budget
 
+LARGEST: Final = float_info.max
 # up to so many scores one binary search is the faster way
 _FEW: Final = 512
 # scores per thread from which threads pay: starting one takes as long as deciding some hundred thousand
@@ -274,9 +275,6 @@ class Steps:
         """Write the codes, and return whether no score was NaN."""
         low, high = self._bounds_32 if scores.dtype == _SINGLE else self._bounds
         return kernels().codes(scores, low, high, self._choice, codes)
-
-
-LARGEST: Final = float_info.max
 
 
 class Regime(StrEnum):

@@ -17,12 +17,7 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.calibrate import Request, certify_classes, certify_weighted
 from pac_wrap.method.certificate import Certificate, Kinds
-from pac_wrap.method.classes import (
-    ClassCertificate,
-    ClassRequest,
-    certify_class_scores,
-    class_matrix,
-)
+from pac_wrap.method.classes import ClassCertificate, ClassRequest, certify_class_scores, class_matrix
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
