@@ -44,7 +44,7 @@ def found(
         return merged([pickle.loads(pickle.dumps(task(*piece))) for piece in pieces], random)
 
     one, passes = RankSearch.begin(run(survey), ranks), 1
-    while not one.done:
+    while one.wanted:
         one, passes = one.advance(run(one)), passes + 1
     return one.found, passes
 
@@ -138,7 +138,7 @@ def test_scores_that_change_between_passes_are_refused() -> None:
 def test_a_rank_beyond_the_scores_is_refused(k: int) -> None:
     whole = survey(np.arange(3.0), np.zeros(0))
     assert refusal(lambda: RankSearch.begin(whole, [Rank(0, k)])) == f"rank must be 1 to 3, got {k}"
-    assert RankSearch.begin(whole, []).done
+    assert not RankSearch.begin(whole, []).wanted
 
 
 @settings(deadline=None)

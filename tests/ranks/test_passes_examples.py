@@ -29,9 +29,8 @@ def test_ranksearch() -> None:
     normal, anomalous = np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0])
     search = RankSearch.begin(survey(normal, anomalous), [Rank(0, 3), Rank(1, 1)])
     search = search.advance(search(normal, anomalous))
-    assert (search.done, search.found[Rank(1, 1)]) == (
-        (True, ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1)))
-    )
+    assert not search.wanted
+    assert search.found[Rank(1, 1)] == ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1))
 
 
 def test_split_classes() -> None:

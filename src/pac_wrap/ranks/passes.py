@@ -138,11 +138,6 @@ class RankSearch:
         return whole._narrow(survey.ordered[:, np.newaxis, :], BITS)
 
     @property
-    def done(self) -> bool:
-        """Whether every rank is found."""
-        return not self.wanted
-
-    @property
     def gathers(self) -> bool:
         """Whether the next pass gathers the keys themselves, since they are few, and is the last."""
         return sum(sum(one.inside) for one in self.ranges) <= _FEW
@@ -288,11 +283,6 @@ class Parts:
         """Return the scores of some parts, or of several parts taken as one."""
         return [_RankedParts(self, of, parts) for parts in of]
 
-    @property
-    def classes(self) -> list[Ranked]:
-        """The scores of each part; what is asked of them and not known yet is found out."""
-        return self.ranked([(part,) for part in range(len(self.sizes))])
-
     def score(self, rank: Rank) -> float:
         """Return the score at a rank."""
         if rank not in self._found:
@@ -331,7 +321,7 @@ class Passes(Parts):
         """Return what is found at some ranks, together; those that were guessed right take no pass."""
         found = {} if self._first is None else self._first.at(ranks)
         search = RankSearch.begin(self.survey, [rank for rank in ranks if rank not in found])
-        while not search.done:
+        while search.wanted:
             search = search.advance(self._run(search))
         return found | search.found
 

@@ -358,7 +358,7 @@ class Remote(Parts):
 
     def answer(self, of: Sequence[Population], ask: sources.Ask[T]) -> T:
         """Return what is asked for; what is found is proved in one look at the end."""
-        made = ask(self.classes, score_type=self.score_type)
+        made = ask(self.ranked([(0,), (1,)]), score_type=self.score_type)
         return cast(T, self.prove(made)) if isinstance(made, Certificate) else made
 
     def held(self) -> None:
