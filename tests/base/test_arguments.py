@@ -343,7 +343,7 @@ def test_every_entrance_refuses_scores_and_labels_in_another_order() -> None:
     refusals: list[Callable[[], object]] = [
         lambda: calibrate_labelled(tangled, label),
         lambda: calibrate_chunks(lambda: [(tangled, label)]),
-        lambda: certify(PartitionSource(lambda task: task(0, [(tangled, label)]), 1), Request()),
+        lambda: certify(PartitionSource(lambda task: task(0, tangled, label), 1), Request()),
         lambda: evaluate(fitted.certificate_.verdicts(tangled) + 0 * tangled, label),
         lambda: window_points(tangled, label),
         lambda: compare_scores({"one": (tangled, label == 1)}, guarantee),

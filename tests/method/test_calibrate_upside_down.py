@@ -99,9 +99,7 @@ def everywhere(normal: Floats, anomalous: Floats) -> dict[str, Callable[[], Any]
         "calibrate": lambda: calibrate(normal, anomalous),
         "calibrate_labelled": lambda: calibrate_labelled(values, labels),
         "calibrate_chunks": lambda: calibrate_chunks(lambda: [(values, labels)]),
-        "partitions": lambda: certify(
-            PartitionSource(lambda task: task(0, [(values, labels)]), 1), Request()
-        ),
+        "partitions": lambda: certify(PartitionSource(lambda task: task(0, values, labels), 1), Request()),
         "PACWrap": lambda: PACWrap(lambda X: X[:, 0]).calibrate(values[:, None], labels),
         "compare": lambda: compare_scores({"a": (values, labels == 1)}, Guarantee()),
         "report": lambda: [text for text in warnings_of(report) if "score lower" in text],

@@ -100,7 +100,6 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
         ),
         "verdicts": (_RULE.verdicts, {"scores": scores}),
         "prediction_sets": (_RULE.prediction_sets, {"scores": scores}),
-        "ambiguity": (_RULE.ambiguity, {"scores": scores}),
         "Rule.verdicts": (rule.verdicts, {"scores": scores}),
         "VerdictStream": (
             lambda rule, batches: list(pac_wrap.VerdictStream(rule, batches)),
