@@ -714,6 +714,7 @@ class Written:
         if errors is not None and (at is None or not 0 <= errors < self.n):
             raise InputError(f"the budget of {self.n:,} {of} cannot be {errors}")
         if at is not None:
+            check_rate("delta", at.delta)
             budget = Budget(self.n, at.rate, at.delta, errors, exact_confidence(self.n, at.rate, errors))
         return Clause(of, asked, certified, self.n, self.digest, budget, self.threshold, self.beyond)
 
