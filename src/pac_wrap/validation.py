@@ -83,7 +83,7 @@ def violation_rate(
     budget: BudgetRule = error_budget,
     confidence: float = 0.95,
 ) -> ViolationRate:
-    """Return what `trials` calibrations do, each drawn with replacement from this population.
+    """Return how often `trials` calibrations break a ceiling, each drawn with replacement.
 
     The thresholds of a draw are order statistics, which are drawn directly, eq. (19); so the cost does not
     depend on the numbers of calibration points.

@@ -52,7 +52,7 @@ def encode(value: Any, header: dict[str, Any]) -> str:
 def content_of(
     text: str | bytes, header: dict[str, Any], noun: str, most: int = MOST_BYTES, signs: Signs = MOST_SIGNS
 ) -> dict[str, Any]:
-    """Return what stands in a JSON text beside its header and checksum, if it is whole and not endless."""
+    """Return the content of a JSON text without header and checksum, if it is whole and not endless."""
     if not isinstance(text, (str, bytes)):
         raise CertificateError(
             f"a {noun} is read from a text, got {type(text).__name__}; read a file with"
@@ -128,7 +128,7 @@ def _refuse_endless(text: str | bytes, noun: str, largest: int, signs: Signs) ->
 
 
 def _short(kind: Callable[[str], T]) -> Callable[[str], T]:
-    """Return what reads a number of a few digits, and refuses one of many."""
+    """Return a reader of numbers that refuses one of many digits."""
 
     def read(text: str) -> T:
         if len(text) > _MOST_DIGITS:
@@ -192,7 +192,7 @@ def _tag(kind: Any) -> str | None:
 
 
 def typed(kind: Any, value: Any, where: str) -> Any:
-    """Return what JSON holds as a type, or raise a CertificateError that says what is wrong, and where."""
+    """Return the content of JSON as a type, or raise a CertificateError that says what is wrong where."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (UnionType, Union):
         if value is None:
@@ -275,7 +275,7 @@ class SavedAsJSON:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Return what a JSON text holds; one that was changed or is contradictory is a `CertificateError`."""
+        """Return the result in a JSON text; one that was changed or is impossible is a `CertificateError`."""
         try:
             found = cls._read(text)
             problem = next(found._problems(), None)
@@ -300,7 +300,7 @@ class SavedAsJSON:
 
     @classmethod
     def _read(cls, text: str | bytes) -> Self:
-        """Return what a text holds, if it was not changed; whether it is possible is asked next."""
+        """Return the result in a text that was not changed; whether it is possible is asked next."""
         content = content_of(text, cls._header, cls._noun, cls._most_bytes, cls._most_signs)
         found: Self = typed(cls, content, cls._noun)
         return found

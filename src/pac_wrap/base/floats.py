@@ -282,7 +282,7 @@ def kept_together(*shares: Decimal | float) -> Decimal:
 
 
 def equal_share(confidence: float, count: int) -> float:
-    """Return what each of so many deltas may take so that together they leave a confidence, never more."""
+    """Return the share that each of so many deltas may take, so that together they leave a confidence."""
     return float_below(_FLOOR.divide(confidence_left(confidence), Decimal(count)))
 
 

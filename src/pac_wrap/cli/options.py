@@ -131,7 +131,7 @@ class Commands(TyperGroup):
     """The commands; a wrong word on the command line is one sentence, in which that word is harmless."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Return what the words before a command say."""
+        """Return the context of a command, or refuse a wrong word in one sentence."""
         with _in_one_sentence():
             return super().make_context(*arguments, **options)
 
@@ -181,7 +181,7 @@ def _in_words(params: Any) -> Any:
 
 
 def _written(param: Any, ctx: Any) -> str | None:
-    """Return what stands after an option, which is nothing after a switch."""
+    """Return the value after an option; a switch has none."""
     if getattr(param, "is_flag", False):
         return None
     words: str = param.display_type(ctx)
@@ -399,7 +399,7 @@ def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
 
 
 def _for_classes(option: str, text: str | None, known: str, read: Callable[[str], object]) -> Any:
-    """Return what an option gives to both classes, or a pair for the normal and the anomalous points."""
+    """Return the room of an option: one for both classes, or a pair for normal and anomalous points."""
     if text is None:
         return None
     found = []
@@ -458,7 +458,7 @@ def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
 
 
 def _identities(path: str | Path) -> set[object]:
-    """Return what tells a file from others: where it really lies, and its number if it is there."""
+    """Return the identity of a file: its real path, and its number if it is there."""
     found: set[object] = {os.path.realpath(path)}
     with suppress(OSError):
         facts = os.stat(path)
@@ -478,7 +478,7 @@ _HEAD: Final = re.compile(rb'\s*\{\s*"format"\s*:\s*"([^"\\]*)"')
 
 
 def load_any(path: Path, *, but: Sequence[str] = ()) -> Any:
-    """Return what a file holds, as its header says; what is none of it, or of `but`, is no certificate."""
+    """Return the certificate in a file, of the kind that its header names; those in `but` are refused."""
     from pac_wrap.base.codec import MOST_BYTES
     from pac_wrap.method.certificate import Certificate
 
@@ -494,7 +494,7 @@ def load_any(path: Path, *, but: Sequence[str] = ()) -> Any:
 
 
 def division_of(certificate: object) -> str | None:
-    """Return what a certificate promises by: kind, group or neither."""
+    """Return the division that a certificate promises by: kind, group or neither."""
     from pac_wrap.method.groups.certificate import GroupCertificate
 
     if getattr(certificate, "by_kind", False):

@@ -301,7 +301,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
             return self._calibrate(detector, X, anomalous, members, members_of, notes)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return what `fit` takes for itself, and what it passes on to the detector's."""
+        """Return the arguments that `fit` takes for itself, and those that it passes on to the detector's."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if training.trainable(self.detector):
             mapping = MethodMapping().add(caller="fit", callee="fit")

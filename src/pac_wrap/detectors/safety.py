@@ -30,7 +30,7 @@ _MOST_OBJECTS: Final = 16  # a function may reach many others; a glance must sta
 
 
 def traces(detector: Any) -> dict[tuple[int, str], int]:
-    """Return what shows at a glance, in microseconds, that a detector may have changed since it was asked.
+    """Return the signs, read in microseconds, that a detector may have changed since it was asked.
 
     Training replaces the attributes of an estimator and counts up the versions of a torch module's tensors,
     and a function may find other globals: what stands in such places, by identity, is compared in a detector

@@ -103,7 +103,7 @@ def is_estimator(detector: Any) -> bool:
 
 
 def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Callable[[Any], Any], bool]:
-    """Return what computes a detector's raw scores, and whether they point down for anomalies."""
+    """Return the function of a detector's raw scores, and whether they point down for anomalies."""
     if isinstance(detector, str) and detector == "precomputed":
         return lambda X: X, False
     if isinstance(detector, type):
@@ -206,7 +206,7 @@ def _is_a(detector: Any, *packages: str) -> bool:
 
 
 def detector_name(detector: Any) -> str:
-    """Return what a message calls a detector: the name of the function, or of the class, or the text."""
+    """Return a detector's name in messages: that of the function, or of the class, or the text."""
     if isinstance(detector, str):
         return quoted(detector)
     name: str = getattr(detector, "__name__", type(detector).__name__)
@@ -214,7 +214,7 @@ def detector_name(detector: Any) -> str:
 
 
 def handed_on(detector: Any, *, trained: bool = True) -> Any:
-    """Return what a pipeline, a search or, before it is `trained`, any estimator asks in turn; else None."""
+    """Return the estimator inside a pipeline, a search or, before it is `trained`, any other; else None."""
     if hasattr(detector, "steps"):
         return detector.steps[-1][1]
     if isinstance(detector, FrozenEstimator) or not trained:
@@ -223,14 +223,14 @@ def handed_on(detector: Any, *, trained: bool = True) -> Any:
 
 
 def core_of(detector: Any, *, trained: bool = True) -> Any:
-    """Return what gives the scores inside pipelines, searches and frozen estimators."""
+    """Return the estimator that gives the scores inside pipelines, searches and frozen estimators."""
     while (inner := handed_on(detector, trained=trained)) is not None:
         detector = inner
     return detector
 
 
 def lineage(detector: Any) -> str | None:
-    """Return what a certificate calls a detector: its name, and that of what gives the scores inside."""
+    """Return a detector's name in certificates: its own, and that of the estimator inside."""
     if isinstance(detector, str):
         return None
     outer, core = detector_name(detector), core_of(detector)

@@ -320,7 +320,7 @@ def passed_on(wrapper: Any, detector: Any, fit_params: dict[str, Any]) -> dict[s
 
 
 def _of_rows(value: Any, rows: Indices, size: int) -> Any:
-    """Return what belongs to the training rows of something that has one entry per row; else all of it."""
+    """Return the entries of the training rows, of something that has one entry per row; else all of it."""
     length = value.shape[0] if len(getattr(value, "shape", ())) else None
     if length is None and isinstance(value, (list, tuple)):
         length = len(value)

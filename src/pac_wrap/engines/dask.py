@@ -228,7 +228,7 @@ class GroupedFrame:
         self._rows = _numbered(rows, _sent_once(Lookup(found.values)), anomaly_label, self.score_type)
 
     def calibrated(self, request: Request) -> Part:
-        """Return what each group gets."""
+        """Return the columns of all groups."""
         near = self._rows.shuffle("place", ignore_index=True)
         return Part.joined(answered(partial(_calibrated, request, self.score_type), *partitions_of(near)))
 
@@ -263,7 +263,7 @@ def _with_numbers(frame: Any, known: Any, anomaly_label: object, kind: ScoreType
 
 
 def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> list[Part]:
-    """Return what the groups of a partition get, all rows of which are in it, if there are any."""
+    """Return the part of a partition that holds all rows of its groups, if it has any."""
     if frame.empty:
         return []
     places, codes = np.unique(frame["place"].to_numpy(), return_inverse=True)
@@ -303,7 +303,7 @@ def _scored(frame: Any, detector: Any) -> Any:
 
 
 def answer_of(task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
-    """Return what a task gives for a partition whose columns are the scores and the labels."""
+    """Return a task's answer for a partition whose columns are the scores and the labels."""
     scores, labels = frame.iloc[:, 0], frame.iloc[:, 1]
     if missing := int(labels.isna().sum()):
         gaps = f"labels of partition {number} must not be missing, got {missing:,} of {labels.size:,}"

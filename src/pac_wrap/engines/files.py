@@ -96,7 +96,7 @@ class EngineFiles:
     master: str | None = None
 
     def certify(self, request: Any, columns: tuple[str, ...], anomaly_label: str | None) -> Any:
-        """Return what a request gets from columns of scores and labels, and perhaps of kinds or groups."""
+        """Return the certificate for a request, from columns of scores and labels, and of kinds or groups."""
         score, label, *third = columns
         by_group = isinstance(request, GroupRequest)
         for name in third:
@@ -125,7 +125,7 @@ class EngineFiles:
 def inspect(
     files: Sequence[Path], reader: str, wanted: tuple[str, ...], delimiter: str | None = None
 ) -> InspectedFiles:
-    """Return what is known about files before they are read: scores, labels and perhaps a third column.
+    """Return the facts about files before they are read: scores, labels and perhaps a third column.
 
     What only DuckDB reads is refused: cells of a CSV that hold line breaks.
     """

@@ -169,7 +169,7 @@ class Engine(ABC):
     def certified(
         self, df: Any, columns: Names, request: Any, anomaly_label: object = 1, called: str = ""
     ) -> Any:
-        """Return what a request gets from columns of scores and labels, and of groups or kinds if it asks."""
+        """Return the certificate for a request, from columns of scores and labels, and of groups or kinds."""
         score, label, *third = columns
         by_group = isinstance(request, GroupRequest)
         self.check(df, [score], [label], third if by_group else ())
@@ -307,7 +307,7 @@ def knows_names(detector: Any) -> bool:
 
 
 def scorer(detector: Any) -> Callable[[Any], Scores]:
-    """Return what turns rows into scores: a fitted detector, or a PACWrap around it."""
+    """Return the function that turns rows into scores: that of a fitted detector, or of a PACWrap."""
     # here, since they load scikit-learn, which calibrating does not need
     from pac_wrap.detectors.scores import AnomalyScorer, anomaly_scores
 

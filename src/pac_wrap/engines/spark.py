@@ -291,7 +291,7 @@ class SparkCounts:
         return (self._added_up(grid) if few else None) or self._grouped(grid)
 
     def _added_up(self, grid: Grid) -> tuple[Cells, tuple[int, ...]] | None:
-        """Return the same out of sums over all rows, or None if something is wrong.
+        """Return the cells and hashes from sums over all rows, or None if something is wrong.
 
         Spark keeps sums in variables, and groups in a table that every row must be looked up in. What lies
         below each knot is added up, one comparison for each sum: to find the cell first costs more.
@@ -329,7 +329,7 @@ class SparkCounts:
         return sure, (whole - anomalous, anomalous)
 
     def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
-        """Return the same out of groups, or say what is wrong."""
+        """Return the cells and hashes from groups of rows, or say what is wrong."""
         sums = [
             f"sum(shiftrightunsigned(hash, {shift}) & {mask}) AS hash_{shift}"
             for shift, mask in _PARTS.items()
@@ -541,7 +541,7 @@ class GroupedFrame:
         np.add.at(self.n[1], found.codes, anomalous)
 
     def calibrated(self, request: Request) -> Part:
-        """Return what each group gets, from Python workers."""
+        """Return the columns of all groups, from Python workers."""
         near = self._numbered.select("place", "score", "mark").repartition("place")
         # by one whole number Spark sorts without comparisons; a group's scores are sorted where they arrive
         made = near.sortWithinPartitions("place").mapInArrow(

@@ -148,7 +148,7 @@ def certificate_of(
     ranked: Sequence[Ranked],
     score_type: ScoreType,
 ) -> Certificate:
-    """Return what a strategy makes of the scores of some populations, wherever they live."""
+    """Return the decision of a strategy on the scores of some populations, wherever they live."""
     if not any(one.size for one in ranked):
         raise InputError("normal and anomalous are both empty; pass at least one labelled score")
     ranks = OneGroup(ranked)
@@ -223,7 +223,7 @@ def in_memory(
 
 
 def warned(certificate: T) -> T:
-    """Return what was certified; if that is less than was asked for, a warning says so, here alone."""
+    """Return a certificate, with a warning if it promises less than was asked for; no other place warns."""
     if isinstance(certificate, Certificate) and certificate.empty:
         warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
     return certificate
@@ -236,11 +236,11 @@ class Wanted(Protocol[C_co]):
         """Return the ranks that may be asked for."""
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> C_co:
-        """Return what the populations get."""
+        """Return the certificate of the populations."""
 
 
 def certify(source: Source, request: Wanted[C]) -> C:
-    """Return what a request gets from labelled scores, wherever they live.
+    """Return the certificate for a request, from labelled scores wherever they live.
 
     It is the same, byte for byte, whatever the source; only the AUC that warns of scores upside down is that
     which the source can tell.
@@ -273,7 +273,7 @@ def weighted(made: Certificate, draws: Draws, intervals: bool = False) -> Certif
 
 
 def answered(request: Wanted[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:
-    """Return what populations get; the ranks that may be asked for are found at once."""
+    """Return the certificate of populations; the ranks that may be asked for are found at once."""
     ranked[0].prefetch(request.ranks(tuple(one.size for one in ranked)))
     return request.certify(*ranked, score_type=score_type)
 

@@ -114,7 +114,7 @@ class Told(NamedTuple):
     score_type: ScoreType
 
     def at(self, place: int) -> "Told":
-        """Return what is told of one group of many."""
+        """Return the facts of one group of many."""
         n, edges, beyond, rule = (
             [column[place].item() for column in some] for some in (self.n, self.edges, self.beyond, self.rule)
         )
@@ -159,7 +159,7 @@ class _Recorded:
         """Do nothing: all is told."""
 
     def group(self, place: int) -> "_Recorded":
-        """Return what is told of one group of many."""
+        """Return the facts of one group of many."""
         return _Recorded(self._asked, self._told.at(place), self._strategy)
 
 
@@ -183,7 +183,7 @@ def impossibilities(asked: Sequence[Asked], strategy: Strategy, told: Told) -> I
 
 
 def replayed(asked: Sequence[Asked], strategy: Strategy, told: Told) -> Decision:
-    """Return what a strategy decides where all that it can know is what is told."""
+    """Return the decision of a strategy that knows only the counts and scores of a certificate."""
     return strategy.decide_all(asked, _Recorded(asked, told, strategy))
 
 
@@ -312,7 +312,7 @@ def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
 
 
 def _told(certificate: "Certificate") -> tuple[list[Asked], Told]:
-    """Return what was asked, and what a certificate tells of each of its populations."""
+    """Return the promises asked for, and the counts and scores that a certificate has of each population."""
     deltas = {"normal": certificate.guarantee.delta_fpr, "anomalous": certificate.guarantee.delta_fnr}
     asked = [Asked(one.of, one.asked, deltas[one.of.label]) for one in certificate.clauses]
 
@@ -484,7 +484,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return binding(self.of(label), counted=self._is_counted(label))
 
     def clause(self, label: Label, kind: str | None = None) -> Clause:
-        """Return what became of the promise about a class, or about a kind of it.
+        """Return the clause of the promise about a class, or about a kind of it.
 
         Parameters
         ----------
@@ -824,7 +824,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return plot_scores(self, normal, anomalous, ax=ax)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the page that a notebook shows."""
         from pac_wrap.report.render import notebook
 
         return notebook(self)
@@ -835,7 +835,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return short(self)
 
     def to_form(self) -> CertificateFile:
-        """Return what stands in its file."""
+        """Return the content of its file."""
         deltas = {"normal": self.guarantee.delta_fpr, "anomalous": self.guarantee.delta_fnr}
         clauses = tuple(one.to_form(deltas[one.of.label]) for one in self.clauses)
         return CertificateFile(clauses=clauses, **{name: getattr(self, name) for name in _KEPT})

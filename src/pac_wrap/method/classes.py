@@ -181,7 +181,7 @@ class ClassCertificate(SavedAsJSON):
         return Measured.together(found, confidence)
 
     def to_form(self) -> ClassFile:
-        """Return what stands in its file."""
+        """Return the content of its file."""
         clauses = tuple(one.to_form(self.delta) for one in self.clauses)
         return ClassFile(clauses, self.severities, self.score_type, self.version)
 
@@ -417,7 +417,7 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
 def certify_class_scores(
     asked: ClassRequest, scores: Scores, labels: ArrayLike, score_type: ScoreType
 ) -> ClassCertificate:
-    """Return what a request gets from a matrix of scores, in which none may be missing."""
+    """Return the certificate for a request, from a matrix of scores in which none may be missing."""
     if (missing := np.flatnonzero(np.isnan(scores).any(axis=1))).size:
         raise refused("class_scores", missing, len(scores))
     given_to = class_columns(labels, asked.names)

@@ -53,7 +53,7 @@ class KindRequest:
 
     @classmethod
     def of(cls, guarantee: Guarantee, overlap: object, normal: Sizes, anomalous: Sizes) -> "KindRequest":
-        """Return what is asked of the kinds that each class has, so many points of each; None has no kind."""
+        """Return the promises about the kinds of each class, given the points of each; None has no kind."""
         if not isinstance(overlap, Abstain | Hold) or (isinstance(overlap, Hold) and not overlap.always):
             word = quoted(getattr(overlap, "word", overlap))
             raise InputError(
@@ -88,7 +88,7 @@ class KindRequest:
 
     @classmethod
     def again(cls, certificate: Certificate, *kinds: Iterable[str | None]) -> "KindRequest":
-        """Return what was asked for a certificate, of the kinds of each class that are there now."""
+        """Return the promises asked for a certificate, about the kinds that each class has now."""
         was, asked = certificate.guarantee, []
         for label, delta, there in zip(LABELS, (was.delta_fpr, was.delta_fnr), kinds, strict=True):
             before = {one.of.kind: one.asked for one in certificate.of(label)}
@@ -133,7 +133,7 @@ def asked_of_kinds(
 def certify_mappings(
     request: Callable[[Sizes, Sizes], KindRequest], normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds
 ) -> Certificate:
-    """Return what is asked of kinds whose scores are in memory, those of at least one class in a mapping."""
+    """Return the certificate of kinds whose scores are in memory, in a mapping for one class or both."""
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
     empty = [[name for name, points in side.items() if not points.size] for side in scores]
     if all(empty):  # a certificate of those two would rest on nothing
@@ -164,7 +164,7 @@ def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[A
 
 
 def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> Certificate:
-    """Return what is asked of kinds, once it is known how many points of each there are."""
+    """Return the promises about kinds, once it is known how many points of each there are."""
     counted = source.populations()
     names = [
         {one.kind: count or 0 for one, count in counted.items() if one.label == label} for label in LABELS

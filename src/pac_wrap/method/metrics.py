@@ -107,7 +107,7 @@ class ViolationRate:
         separated: NDArray[np.bool_],
         confidence: float,
     ) -> Self:
-        """Return what calibrations did, given the false positive and false negative rates of each."""
+        """Return a summary of calibrations, given the false positive and false negative rates of each."""
 
         def share(hits: NDArray[np.bool_]) -> Rate:
             return Rate.of(int(np.count_nonzero(hits)), hits.size, confidence)
@@ -282,7 +282,7 @@ class Measured:
 def measured_kinds(
     clauses: "Iterable[Clause]", counts: Mapping[Label, Mapping[str | None, Tally]], confidence: float = 0.95
 ) -> tuple[Measured, ...]:
-    """Return what tallies of the kinds of each class amount to; None is a class without kinds."""
+    """Return the metrics from tallies of the kinds of each class; None is a class without kinds."""
     ceilings = {(one.of.label, one.of.kind): one.ceiling if one.kept else None for one in clauses}
     rows = []
     for wrong, label in zip((1, 0), LABELS, strict=True):

@@ -343,7 +343,7 @@ class Guarantee:
 
 @lru_cache(maxsize=256)
 def with_deltas(asked: Guarantee, delta_fpr: float, delta_fnr: float) -> Guarantee:
-    """Return the same ceilings with other deltas, which no count changes."""
+    """Return a guarantee with these ceilings and other deltas, which no count changes."""
     return replace(asked, delta_fpr=delta_fpr, delta_fnr=delta_fnr)
 
 
@@ -351,7 +351,7 @@ _USUAL: Final = Guarantee()
 
 
 def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee:
-    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else.
+    """Return the guarantee asked for: the usual one for None; anything but a `Guarantee` is refused.
 
     Ceilings of kinds are refused unless the scores come by kind.
     """
@@ -451,7 +451,7 @@ _MISLABELLED: Final = _APART | {Assumption.STATIONARY: Assumption.NO_SHIFT}
 def assumed(
     usual: tuple[Assumption, ...], *, shift: bool = False, noise: bool = False, weights: bool = False
 ) -> tuple[Assumption, ...]:
-    """Return what is assumed where there is room for shift or wrong labels, or points are weighted."""
+    """Return the assumptions of a promise with room for shift or wrong labels, or with weighted points."""
     found = usual
     if shift or weights:
         found = tuple(_APART.get(one, one) for one in usual if one not in _WITHOUT_ROOM)
@@ -628,7 +628,7 @@ def clause_of(
     *,
     certified: bool = True,
 ) -> Clause:
-    """Return what became of a promise; points are the number of its population's points, and their digest."""
+    """Return the clause of a promise; `points` are the number of its population's points and their digest."""
     promise = one.promise
     if found is None or promise is None:
         return Clause(one.of, promise, None, *points)
@@ -725,7 +725,7 @@ class Written:
 
 
 def asked_by(clauses: Sequence[Clause], deltas: tuple[float, float]) -> Guarantee:
-    """Return what was asked of all clauses, as one guarantee; the deltas are those of each class."""
+    """Return the promises asked of all clauses as one guarantee; the deltas are those of each class."""
     sides: dict[str, Any] = {}
     rooms: list[tuple[Any, Any]] = []
     for label, name in zip(LABELS, ("max_fpr", "max_fnr"), strict=True):

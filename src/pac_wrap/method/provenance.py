@@ -131,7 +131,7 @@ class Traced:
     provenance: Provenance | None
 
     def with_provenance(self, **facts: Any) -> Self:
-        """Return the same with more known of where it comes from."""
+        """Return a copy with more facts about where it comes from."""
         if not facts:
             return self
         known = [one.name for one in fields(Provenance)]

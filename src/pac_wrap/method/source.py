@@ -54,14 +54,14 @@ class Source(Protocol):
         """Return the classes, or their kinds where divided, and how many points each is known to have."""
 
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
-        """Return what somebody makes of the scores of some populations, one `Ranked` for each.
+        """Return the result of `ask` on the scores of some populations, one `Ranked` for each.
 
         A class that is divided can be asked for as a whole. `ask` may be called several times, first with
         guesses; what it returns in the end rests on exact ranks.
         """
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
-        """Return what tells, after an answer, whether scores are upside down; None if they surely are not."""
+        """Return a look at labels that tells whether scores are upside down; None if they surely are not."""
 
     def held(self) -> tuple[Floats, Floats] | None:
         """Return all normal and all anomalous scores, if they are in memory after an answer."""
@@ -104,7 +104,7 @@ class PassSource(Source):
         return self._populations
 
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
-        """Return what is asked for; what is found is kept, so that no rank is searched for twice."""
+        """Return the answers to a request; each rank found is kept, so that none is searched for twice."""
         parts = parts_of(self._populations, of)
         if self._known is None:
             self._known = self._begun(parts, ask)
@@ -228,7 +228,7 @@ class CountedSource(Source):
         return self._populations
 
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
-        """Return what is asked for, after rehearsals."""
+        """Return the answers to a request, after rehearsals."""
         known = partial(ask, score_type=self.score_type)
         found = Bracketed(self._counter, parts_of(self._populations, of), known)
         self._bracketed = found

@@ -157,7 +157,7 @@ def compare(found: T, again: T) -> Verification:
 
 
 def _quietly(make: Callable[[], T]) -> T:
-    """Return what is made; warnings were given when it was made the first time."""
+    """Return the result of a call without its warnings, which were given the first time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
         return make()

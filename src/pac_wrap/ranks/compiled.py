@@ -43,7 +43,7 @@ def seal_of(library: Path) -> Path:
 
 
 def seal(library: Path) -> str:
-    """Return what stands in the file beside a library."""
+    """Return the content of the file beside a library."""
     return f"{sha256(library.read_bytes()).hexdigest()}  {library.name}\n"
 
 

@@ -279,7 +279,7 @@ def bounds(spreads: Spreads, rank: Rank) -> tuple[int, int]:
 
 
 def least_auc(normal: Spread, anomalous: Spread) -> float:
-    """Return what the AUC is at least, ties counting one half; both classes must have scores."""
+    """Return a lower bound of the AUC, ties counting one half; both classes must have scores."""
     order = np.argsort(normal.high, kind="stable")
     up_to = np.concatenate([[0], normal.counts[order].cumsum()]).astype(np.float64)
     sure = sum(up_to[np.searchsorted(normal.high[order], anomalous.low, side)] for side in ("left", "right"))
@@ -392,7 +392,7 @@ def grid_within(ranges: list[Range], listed: list[tuple[int, int]]) -> Grid:
 
 
 def _united(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the same keys as ranges that do not meet, in order."""
+    """Return ranges of keys joined so that no two meet, in order."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if found and low <= found[-1][1] + 1:

@@ -71,7 +71,7 @@ class Plain:
         return sound
 
     def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
-        """Return what lies in [low, high], and kept if asked for, with all that one pass can count."""
+        """Return the scores in [low, high], kept if asked for, and all counts of one pass."""
         below, above, nan, mixer = 0, 0, False, _Mixer(min(scores.size, CHUNK))
         inside = [np.empty(0, dtype=scores.dtype)]
         lower, upper = np.empty((2, min(scores.size, CHUNK)), dtype=bool)
@@ -181,7 +181,7 @@ def usable_cores() -> int:
 
 
 def together(actions: Sequence[Callable[[], T]], scores: int | None = None) -> list[T]:
-    """Return what the actions return, in threads of their own unless each has few scores to look at."""
+    """Return the results of actions, run in threads unless each has few scores to look at."""
     if len(actions) == 1 or usable_cores() == 1 or (scores is not None and scores <= _MANY):
         return [action() for action in actions]
     # loaded when it is needed: it is not cheap to import
@@ -226,7 +226,7 @@ class Native(Plain):
         return bool(call(_at(scores), scores.size, low, high, *choice, _at(out)))
 
     def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
-        """Return what lies in [low, high], and kept if asked for, with all that one pass can count."""
+        """Return the scores in [low, high], kept if asked for, and all counts of one pass."""
         if not _walkable(scores) or _flushed(scores):
             return super().bracket(scores, low, high, keep=keep)
         call, nan, inside = self._bracket[scores.dtype], False, [np.empty(0, dtype=scores.dtype)]

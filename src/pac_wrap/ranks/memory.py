@@ -55,7 +55,7 @@ class Rank(NamedTuple):
         return self.label if isinstance(self.label, tuple) else (self.label,)
 
     def of(self, parts: Any) -> Any:
-        """Return what counts for this rank, of a number or an array for each part."""
+        """Return the sum, over the parts that count for this rank, of a number or an array for each part."""
         return parts[self.label] if isinstance(self.label, int) else sum(parts[one] for one in self.label)
 
 
@@ -115,7 +115,7 @@ def kth_between(
 
 
 def _select_between(classes: tuple[Floats, Floats], low: float, high: float, share: float) -> float:
-    """Return the same of scores in memory; where they are many, a sample says near which scores to look."""
+    """Return the score at a share of two classes in memory; of many, a sample says where to look."""
 
     def of_both(action: Callable[[Floats, float, float], T], *ends: float) -> list[T]:
         actions = [partial(action, scores, *ends) for scores in classes]

@@ -69,7 +69,7 @@ class Survey:
         return np.concatenate([self.counts[:, : _MINUS - 1 : -1], self.counts[:, :_MINUS]], axis=1)
 
     def largest_auc(self, normal: Sequence[int] = (0,), anomalous: Sequence[int] = (1,)) -> float:
-        """Return what the AUC of some parts is at most: all scores of one range count for the anomaly."""
+        """Return an upper bound of the AUC of some parts: ties within a range count for the anomaly."""
         ordered = self.ordered.astype(np.float64)
         low, high = (ordered[list(parts)].sum(axis=0) for parts in (normal, anomalous))
         return float(high @ np.cumsum(low) / (low.sum() * high.sum()))
@@ -162,7 +162,7 @@ class RankSearch:
         return tuple(found)
 
     def __call__(self, *parts: Scores) -> KeyCounts:
-        """Return what the next pass wants to know of one piece of the data; NaN must not occur."""
+        """Return the counts of the next pass for one piece of the data; NaN must not occur."""
         shape = (len(parts), len(self.ranges), 1 if self.gathers else 1 << self.bits)
         counts = np.zeros(shape, dtype=np.int64)
         none = np.zeros(0, dtype=np.uint64)
@@ -230,7 +230,7 @@ class RankSearch:
 
 
 def score_among(keys: list[Bits], rank: Rank, first: Sequence[int], below: Sequence[int]) -> ScoreAtRank:
-    """Return what is at a rank, given sorted keys of parts, the first that count, and how many lie below."""
+    """Return the score at a rank, given sorted keys of parts, where they begin, and how many lie below."""
     mine = (
         keys[rank.label] if isinstance(rank.label, int) else np.concatenate([keys[one] for one in rank.label])
     )
@@ -318,7 +318,7 @@ class Passes(Parts):
         super().__init__(self.survey.sizes, self.survey.hash_sums)
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what is found at some ranks, together; those that were guessed right take no pass."""
+        """Return the scores at some ranks, found together; those that were guessed right take no pass."""
         found = {} if self._first is None else self._first.at(ranks)
         search = RankSearch.begin(self.survey, [rank for rank in ranks if rank not in found])
         while search.wanted:
@@ -513,7 +513,7 @@ class FirstFound(NamedTuple):
         return FirstFound(self.survey + other.survey, self.bounds, self.below + other.below, keys)
 
     def at(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what is found at those of some ranks that lie inside."""
+        """Return the scores at those of some ranks that lie inside."""
         if self.keys is None:
             return {}
         keys = [np.sort(one) for one in self.keys]
@@ -659,7 +659,7 @@ class PartitionTask:
         return self.task.bounds if isinstance(self.task, RankSearch) else None
 
     def __call__(self, number: int, scores: ArrayLike, labels: ArrayLike) -> PartitionAnswer:
-        """Return what one partition gives."""
+        """Return the answer of one partition."""
         if self.parts is not None:
             values, numbers = np.asarray(scores), np.asarray(labels)
             kind, values = type_of(values) if values.size else None, as_scores(values)

@@ -150,7 +150,7 @@ _IN_SHORT: Final = {
 
 
 def account_of(result: Any, *about: Any, brief: bool = False, **more: Any) -> Account:
-    """Return what there is to say of a result; `brief`, only its short account.
+    """Return the account of a result; `brief`, only its short account.
 
     A certificate takes its calibration scores, or a mapping of kinds to such, and `metrics`, `detector`,
     `prevalence`, `source`, `in_time`; one of groups the scores of some groups, `detector` and `measured`.

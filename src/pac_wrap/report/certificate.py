@@ -108,7 +108,7 @@ _NOT_PROMISED: Final = (
 
 
 def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
-    """Return what a certificate says, of two classes or of their kinds; `Report` has what else is told."""
+    """Return the account of a certificate, of two classes or of their kinds; `Report` has further facts."""
     report = result if isinstance(result, Report) else Report(result, *about, **more)
     picture = None
     if report.normal is not None:
@@ -158,7 +158,7 @@ def _sections(report: Report) -> Iterator[Section]:
 
 
 def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
-    """Return what each score means; of kinds, without the shares of each class."""
+    """Return the meaning of each score; of kinds, without the shares of each class."""
     heads: tuple[str, ...] = ("Score", "Verdict", "Meaning")
     rows: list[tuple[str, ...]] = [(row["scores"], row["verdict"], row["meaning"]) for row in verdicts]
     caption = "What each score means, whatever the kind of its point."
@@ -180,7 +180,7 @@ def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
 
 
 def assumptions(texts: tuple[str, ...], *more_not_promised: str) -> Section:
-    """Return what is assumed, what would break it, and what is not covered."""
+    """Return the assumptions, the events that would break them, and the limits of the promise."""
     return Section(
         "What is assumed, and what would break it",
         (
@@ -308,7 +308,7 @@ def _held_out(report: Report) -> Section:
 
 
 def _practice(report: Report) -> Section:
-    """Return what so many future points bring on average: eqs. (48) and (49)."""
+    """Return the alarms and errors that so many future points bring on average: eqs. (48) and (49)."""
     certificate, shares = report.certificate, report.shares
     items: tuple[Item, ...] = ()
     numbers: dict[str, Any] = {}
@@ -350,7 +350,7 @@ def _practice(report: Report) -> Section:
 
 
 def _without(certificate: Certificate, anomalous: float, among: str) -> str | None:
-    """Return what the ceiling of the FPR alone says."""
+    """Return the bounds that the ceiling of the FPR gives alone."""
     kept = certificate.fpr.certified
     if kept is None or not certificate.overlap.proved or certificate.empty:
         return None
@@ -622,7 +622,7 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
 
 
 def _kinds(report: Report) -> Section:
-    """Return what is promised of each kind, and a small histogram of those that bind and the largest."""
+    """Return the promise of each kind, and a small histogram of those that bind and the largest."""
     certificate, rule = report.certificate, report.certificate.rule
     said = tuple(sentence(text) for text in binding_words(certificate))
     items: list[Item] = [_kind_table(report), *([Points(said)] if said else [])]
@@ -643,7 +643,7 @@ def _kinds(report: Report) -> Section:
 
 
 def _kind_table(report: Report) -> Table:
-    """Return what is promised of each kind, which one binds, and how many of its points are misjudged."""
+    """Return the promise of each kind, the one that binds, and how many of its points are misjudged."""
     certificate = report.certificate
     clauses, binding = certificate.clauses, (certificate.fpr, certificate.fnr)
     labels, rows = [one.of.label for one in clauses], []

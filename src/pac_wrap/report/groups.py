@@ -82,7 +82,7 @@ def account_of_groups(
     detector: str | None = None,
     measured: GroupMeasured | None = None,
 ) -> Account:
-    """Return what a certificate of groups says, with calibration scores of the worst if they are at hand."""
+    """Return the account of groups, with calibration scores of the worst if they are at hand."""
     sections = tuple(_sections(certificate, drawn or {}, measured))
     return replace(groups_in_short(certificate, detector), sections=sections)
 
@@ -188,7 +188,7 @@ def line(name: str) -> str:
 
 
 def _verdict_of(row: Row) -> str:
-    """Return what a group is promised, and what that costs."""
+    """Return the promise of a group, and its price."""
     own, rule = row.own, row.own.rule
     if row.pooled:
         return "too few labels of its own: it follows the pool, whose promise is not its own"

@@ -25,7 +25,7 @@ MOST_DRAWN: Final = 12
 
 
 def account_of_monitor(monitor: Monitor) -> Account:
-    """Return what a monitor knows: every alarm, every watch, and the wealth of each over time."""
+    """Return the account of a monitor: every alarm, every watch, and the wealth of each over time."""
 
     def nearness(pair: tuple[Any, Member]) -> tuple[float, ...]:
         """Return how near to an alarm a member is: those with one first."""
@@ -78,7 +78,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
 
 
 def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
-    """Return what programs read of every watch and every alarm."""
+    """Return every watch and every alarm as records for programs."""
     watches = []
     for watch in member.watches:
         facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_wealth": watch.log_wealth}
@@ -116,7 +116,7 @@ def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
 
 
 def monitor_metrics(monitor: Monitor) -> str:
-    """Return what a monitor knows in the text format of Prometheus, for a file that is scraped."""
+    """Return the numbers of a monitor in the text format of Prometheus, for a file that is scraped."""
     watches: list[tuple[Watch, dict[str, str]]] = []
     rising: list[tuple[dict[str, str], Alarm]] = []
     unscored: list[tuple[dict[str, str], float]] = []

@@ -350,7 +350,7 @@ def _alike(fpr: Rates, fnr: Rates) -> int:
 
 
 def script_data(curve: Curve, window: Window, ceilings: tuple[float, float], start: float | None) -> str:
-    """Return what the script of a page needs, as JSON: all that `Curve.at` would give, step by step.
+    """Return the data for the script of a page, as JSON: all that `Curve.at` would give, step by step.
 
     It begins at a threshold, without one where both bounds are alike, and may stand in an element `script`.
     """

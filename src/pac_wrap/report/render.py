@@ -116,7 +116,7 @@ def terminal(account: Account) -> "RenderableType":
 
 
 def as_json(account: Account) -> str:
-    """Return what programs read as strict JSON."""
+    """Return the records for programs as strict JSON."""
     head: dict[str, Any] = {}
     if account.form is not None:
         head = {"format": account.form[0], "schema": account.form[1], "title": account.title}

@@ -60,7 +60,7 @@ def rates_record(metrics: Metrics) -> Record:
 
 
 def assumed(asked: Guarantee) -> tuple[Section, ...]:
-    """Return what the comparison with ceilings assumes of the new labels, where they may be wrong."""
+    """Return the assumption about new labels, which may be wrong, in the comparison with ceilings."""
     return () if asked.label_noise is None else only(assumes=NEW_LABELS)
 
 
@@ -123,7 +123,7 @@ def account_of_verification(found: "Verification") -> Account:
 
 
 def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> Account:
-    """Return what each detector certifies at every threshold, the best in each respect marked with a star."""
+    """Return the account of a comparison at every threshold, the best in each respect with a star."""
     fpr, fnr = asked.max_fpr, asked.max_fnr
     names: dict[str, str] = {}
     if fpr is not None and fnr is not None:
@@ -187,7 +187,7 @@ def account_of_plan(
     looks: Looks | None = None,
     rates: Sequence[float] | None = None,
 ) -> Account:
-    """Return what labels can promise and how many are needed, in each respect that is asked about.
+    """Return the account of a plan: the ceilings that labels can keep, and the labels that ceilings need.
 
     `ceilings` are those that were named, `labels` those of one class, `rates` true ones of errors.
     """
@@ -339,7 +339,7 @@ def account_of_worth(
     unlabelled: Bounds | None = None,
     prevalence: Bounds | None = None,
 ) -> Account:
-    """Return what alarms are worth: at a prevalence that is stated, or from points without labels."""
+    """Return the worth of alarms: at a prevalence that is stated, or from points without labels."""
     found = {"workload": workload, "precision": precision, "counted": counted}
     found |= {"unlabelled": unlabelled, "prevalence": prevalence}
     values = {name: one for name, one in found.items() if one is not None}
@@ -381,7 +381,7 @@ def _least(precision: Bounds) -> str:
 
 
 def account_of_curve(curve: Curve) -> Account:
-    """Return what a curve says: what a few ceilings cost the other rate."""
+    """Return the account of a curve: the price of a few ceilings in the other rate."""
     facts = []
     for name, rate, side in (("normal", "FPR", curve.normal), ("anomalous", "FNR", curve.anomalous)):
         beyond = (
@@ -416,7 +416,7 @@ def _bounds_of(certificate: Certificate) -> str:
 
 
 def account_of_classes(certificate: ClassCertificate) -> Account:
-    """Return what a certificate of classes says."""
+    """Return the account of a certificate of classes."""
     error, rule = "is ruled out in", "a class is left where its score reaches its threshold; one left decides"
     if certificate.severities is not None:
         error = "is taken for a milder class in"

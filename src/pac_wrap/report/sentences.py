@@ -139,7 +139,7 @@ def account_in_short(result: Certificate | Report) -> Account:
 
 
 def title(detector: str | None, known: Provenance, column: str | None = None) -> str:
-    """Return what a page is called: by its detector, or by its column of scores."""
+    """Return the title of a page: its detector, or its column of scores."""
     name = detector or known.detector or column or known.score or "an anomaly detector"
     return f"Error rates of {visible(name, LONGEST_NAME)}"
 
@@ -210,7 +210,7 @@ class Side(Clause):
         return "within" if self.measured.value <= self.ceiling else "above, not significantly"
 
     def afterwards(self, rate: float) -> float:
-        """Return what a rate at calibration may become, with the room that was asked for."""
+        """Return the rate that one at calibration may become, with the room that was asked for."""
         return rate if self.asked is None else self.asked.afterwards(rate)
 
 
@@ -273,7 +273,7 @@ def range_words(found: dict[Verdict, Range]) -> dict[Verdict, str]:
 
 
 def rule_words(rule: Rule) -> str:
-    """Return what a rule does, in words."""
+    """Return a rule in words."""
     low, high = rule.normal_below, rule.anomaly_from
     if rule.single:
         return "never an alarm" if high == inf else f"anomaly from {high!r} on, normal below"
@@ -330,7 +330,7 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
 
 
 def assumed(certificate: Certificate, at_length: bool = False) -> tuple[str, ...]:
-    """Return what the promise assumes, and of the mix of kinds; at length, also how points were taken."""
+    """Return the assumptions, also about the mix of kinds; at length, also how points were taken."""
     texts = list(map(str, certificate.assumptions))
     if certificate.by_kind:
         mixture, sides = "all this for each kind by itself: their mix may change", map(certificate.of, LABELS)
@@ -391,7 +391,7 @@ def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
 
 
 def shortfall_of(certificate: Certificate) -> str | None:
-    """Return what was asked for and is not promised, and what it would take, in one sentence or None."""
+    """Return one sentence about promises that labels are too few for, and how many it takes, or None."""
     if not certificate.empty:
         return None
     asked = [side for side in sides_of(certificate) if side.asked is not None]

@@ -130,7 +130,7 @@ class Points:
         gap: int = 0,
         confidence: float = 0.95,
     ) -> ViolationRate:
-        """Return what `trials` calibrations do on the test parts of divisions drawn as by `divided`.
+        """Return how often `trials` calibrations break a ceiling on the test parts of divisions by `divided`.
 
         The intervals, of this confidence, are about divisions of this one series. A rate counted on a test
         part varies around the true one, so it may exceed its ceiling more often than delta even where points
@@ -216,7 +216,7 @@ class Points:
 def _division(
     points: Points, random: object, calibration: float, block: int | None, gap: int, by_series: bool = False
 ) -> Callable[[np.random.Generator], SeriesSplit]:
-    """Return what draws divisions of points: by series, in blocks of time, or point by point."""
+    """Return a function that draws divisions of points: by series, in blocks of time, or point by point."""
     if not isinstance(random, np.random.Generator):
         raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
     share, gap = check_rate("calibration", calibration), check_count("gap", gap)

@@ -113,7 +113,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _not_utf8(row: Iterable[str], same: str) -> str | None:
-    """Return what is wrong with a row that is not UTF-8 and is to change its format; `same` would keep it."""
+    """Return the complaint about a row that is not UTF-8 and is to change its format; `same` keeps it."""
     text = "".join(row)
     whole = text.isascii() or is_unicode(text)
     return None if whole else f"is not UTF-8; --format {same} keeps it as it is"

@@ -110,7 +110,7 @@ class WhileQuiet:
         self._reader, self._seconds, self._otherwise = reader, seconds, otherwise
 
     def read1(self, size: int, /) -> bytes:
-        """Return what there is, as the stream does."""
+        """Return the bytes that are there, as the stream does."""
         try:
             quiet = not select.select([self._reader], [], [], self._seconds)[0]
         except (OSError, ValueError):  # no file, or a system that waits for sockets only

@@ -157,7 +157,7 @@ class TableSource(PassSource):
         return f"CAST(CASE {self.mark} {' '.join(codes)} ELSE {_WRONG} END AS UTINYINT)"
 
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
-        """Return what is asked for, from memory if the table is not too large for that."""
+        """Return the answers to a request, from memory if the table is not too large for that."""
         rows = self.table.counted
         most = HELD if self._copied else HELD_COPY
         if self._arrays is None and self._known is None and rows is not None and rows <= most:
@@ -404,7 +404,7 @@ class TableGroups:
                 yield places.astype(np.int64), values, marks.view(bool).copy()
 
     def calibrated(self, request: Request) -> Part:
-        """Return what each group gets."""
+        """Return the columns of all groups."""
         return Part.joined(
             [Part.of(request, places, block, self.score_type) for places, block in self.blocks()]
         )

@@ -357,7 +357,7 @@ class Remote(Parts):
         return dict(zip(CLASSES, self.sizes, strict=True))
 
     def answer(self, of: Sequence[Population], ask: sources.Ask[T]) -> T:
-        """Return what is asked for; what is found is proved in one look at the end."""
+        """Return the answers to a request; one look at the end proves them."""
         made = ask(self.ranked([(0,), (1,)]), score_type=self.score_type)
         return cast(T, self.prove(made)) if isinstance(made, Certificate) else made
 
@@ -378,7 +378,7 @@ class Remote(Parts):
         super().find(wanted)
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what one statement finds at some ranks; it looks no further than it has to."""
+        """Return the scores that one statement finds at some ranks; it looks no further than it has to."""
         if not ranks:
             return {}
         known = self._found.values()

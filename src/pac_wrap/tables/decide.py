@@ -230,7 +230,7 @@ def copied(
 
 
 def output_options(name: str) -> str:
-    """Return what DuckDB's COPY needs for a file name: Parquet, CSV or JSON lines, perhaps packed."""
+    """Return the options of DuckDB's COPY for a file name: Parquet, CSV or JSON lines, perhaps packed."""
     packed = name.lower().endswith(".gz")
     suffix = Path(name.lower().removesuffix(".gz")).suffix or name.lower()
     if suffix not in _WRITERS or (packed and suffix == ".parquet"):

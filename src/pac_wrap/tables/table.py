@@ -209,7 +209,7 @@ def _spooled(scratch: Path, start: bytes) -> Path:
 
 
 def _ending(file: Path) -> str:
-    """Return what the format is told from: the last ending but that of packing."""
+    """Return the ending that tells the format: the last one, but for that of packing."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] == csv_files.PACKED:
         suffixes.pop()
@@ -807,7 +807,7 @@ def joined(
 def _part(
     table: Table, scores: Sequence[str], key: str, label: str | None, anomaly_label: str | None
 ) -> _Part:
-    """Return what a table holds of the columns that are asked for."""
+    """Return those of the columns asked for that a table holds."""
     for one in scores:
         table.check_scores(one)
     read = [f"CAST({quote_name(key)} AS VARCHAR) AS k"]

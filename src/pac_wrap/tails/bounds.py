@@ -454,7 +454,7 @@ def _bracket(holds: Callable[[float], bool], guess: float) -> tuple[float, float
 
 
 def beta_quantile(a: ArrayLike, b: ArrayLike, level: ArrayLike, *, above: bool) -> Rates:
-    """Return what a beta variable exceeds with a probability, or else what it stays below.
+    """Return the number that a beta variable exceeds with a probability, or else the one it stays below.
 
     Above, for a = k + 1 and b = n - k, it is the rate with F(k; n, rate) = level: eq. (5).
     """
@@ -477,7 +477,7 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, level: ArrayLike, *, above: bool) 
 
 
 def _halved(tail: Any, a: Rates, b: Rates, level: Rates, above: bool) -> Rates:
-    """Return the same by bisection, which cannot miss it."""
+    """Return the quantile by bisection, which cannot miss it."""
     low, high = np.zeros_like(level), np.ones_like(level)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0

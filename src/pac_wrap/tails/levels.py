@@ -261,7 +261,7 @@ def _pieces(start: int, stop: int, bound: Bound, n: int) -> Rungs:
 
 
 def _interpolated(counts: Rungs, bound: Bound, n: int) -> Rungs:
-    """Return the same; (n U - i) / sqrt(i) is smooth in sqrt(i), with no singularity within a factor of 4."""
+    """Return the bounds interpolated: (n U - i) / sqrt(i) is smooth in sqrt(i) within a factor of 4."""
     from numpy.polynomial import chebyshev  # here, since few need it
 
     roots = np.sqrt(counts)

@@ -172,7 +172,7 @@ def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None)
 
 
 def calibrated(request: Request, block: Block, score_type: ScoreType) -> Columns:
-    """Return what `calibrate` gives for each group of a block, as columns."""
+    """Return the certificate that `calibrate` gives for each group of a block, as columns."""
     asked, beyond = asked_of(request.guarantee), np.full(block.n.shape, NO_COUNT)
     made = request.overlap.decide_all(asked, block)
     if made.alarm is not None and made.clear is not None:
@@ -202,7 +202,7 @@ class Part:
 
     @classmethod
     def of(cls, request: Request, places: NDArray[Any], block: Block, score_type: ScoreType) -> "Part":
-        """Return what the groups of a block get, which have these numbers."""
+        """Return the part of a block, whose groups have these numbers."""
         return cls(places.astype(np.int64), calibrated(request, block, score_type), block.areas())
 
     @classmethod
@@ -224,7 +224,7 @@ class Part:
 
     @classmethod
     def from_flat(cls, flat: NDArray[np.int64]) -> "Part":
-        """Return what `flat` gave, of one part or of several one after the other, in order."""
+        """Return the part that `flat` wrote, or the sum of several parts in the order of their groups."""
         kinds = enumerate(fields(Columns), 1)
         made: Any = {one.name: flat[2 * at : 2 * at + 2].view(KINDS[one.type]) for at, one in kinds}
         made["separable"] = made["separable"][0]
@@ -288,7 +288,7 @@ class GroupRequest:
                 )
 
     def each(self, n: Counts) -> Request:
-        """Return what each group is asked for, with its share of delta; `n` are the points of each class."""
+        """Return the promises of each group, with its share of delta; `n` are the points of each class."""
         # one pair of deltas for all groups, whatever their counts
         asked, overlap = self.request.guarantee.fixed, self.request.overlap
         if self.together:
@@ -329,7 +329,7 @@ class GroupRequest:
 def certify_labelled_groups(
     request: GroupRequest, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn
 ) -> GroupCertificate:
-    """Return what a request gets from columns in memory."""
+    """Return the certificate of groups for columns in memory."""
     given, values, mask = as_labelled(scores, labels, request.request.anomaly_label)
     found, kind = groups_beside(scores, values.size, groups), type_of(given)
     block = Block.of(values, mask, found.codes, len(found.values))
@@ -355,7 +355,7 @@ class GroupSource(Protocol):
         """The type of the scores."""
 
     def calibrated(self, request: Request) -> Part:
-        """Return what each group gets, calibrated where its rows lie, in the order of the groups."""
+        """Return the columns of all groups in their order, each calibrated where its rows lie."""
 
     def pooled(self, places: Counts) -> Source:
         """Return the points of some groups, taken as one."""
@@ -365,7 +365,7 @@ class GroupSource(Protocol):
 
 
 def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertificate:
-    """Return what a request gets from groups, wherever they live, in the order that they have in memory."""
+    """Return the certificate of groups, wherever they live, in the order that they have in memory."""
     each = request.each(source.n)
     part = source.calibrated(each)
     if not np.array_equal(part.columns.n, source.n):

@@ -358,7 +358,7 @@ class GroupCertificate(Head, SavedAsJSON):
         write(self, path, drawn, detector, measured)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the page that a notebook shows."""
         from pac_wrap.report.render import notebook
 
         return notebook(self, lines=_NOTEBOOK)

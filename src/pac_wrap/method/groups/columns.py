@@ -296,7 +296,7 @@ def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -
 
 
 def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], dict[str, Any]]:
-    """Return what all share, the groups and the columns of a file, or raise a CertificateError."""
+    """Return the shared facts, the groups and the columns of a file, or raise a CertificateError."""
     content = content_of(text, _HEADER, NOUN, MOST_BYTES, _SIGNS)
     groups = _groups(content.pop("groups", None))
     arrays: dict[str, Any] = {}

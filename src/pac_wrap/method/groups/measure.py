@@ -84,7 +84,7 @@ def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes,
 
 
 def measured(certificate: "GroupCertificate", counts: "Counts") -> GroupMeasured:
-    """Return what counted verdicts say of the promises that groups have by themselves, not of the pool's."""
+    """Return the measured rates of the promises that groups have by themselves, not those of the pool."""
     columns, groups = certificate.columns, certificate.groups
     ceilings = np.where(columns.kept & ~certificate.pooled, columns.ceilings, nan)
     for label, wrong in enumerate(certificate.asked.label_noise or ()):

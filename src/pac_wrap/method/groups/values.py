@@ -116,7 +116,7 @@ def shown(group: Group, longest: int = LONGEST) -> str:
 
 
 def in_order(group: Group) -> tuple[int, Any]:
-    """Return what groups are ordered by: none first, then false and true, numbers, and texts."""
+    """Return the key that orders groups: none first, then false and true, numbers, and texts."""
     if group is None:
         return 0, 0
     return (1 if isinstance(group, bool) else 3 if isinstance(group, str) else 2), group
@@ -138,7 +138,7 @@ def groups_beside(scores: object, size: int, groups: GroupColumn) -> Coded:
 
 
 def merged(codes: Codes, found: Sequence[Any]) -> Coded:
-    """Return the same for rows that were numbered before, -1 being a missing value."""
+    """Return the groups in order for rows that were numbered before, -1 being a missing value."""
     if (codes < 0).any():
         found = [*found, None]
     values: dict[str | None, Group] = {}

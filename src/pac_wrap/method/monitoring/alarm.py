@@ -306,7 +306,7 @@ class Watch:
 
 
 def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
-    """Return what can be watched of a certificate, and of a curve, before any point."""
+    """Return the watches of a certificate, and of a curve, before any point."""
     kept, rule = [one for one in kept_by(certificate) if one is not None], certificate.rule
     # of a verdict that is never given nothing can be counted
     given = {Error.FALSE_ALARM: rule.anomaly_from < inf, Error.MISS: rule.normal_below > -inf}

@@ -111,7 +111,7 @@ class Asked(NamedTuple):
 
 @lru_cache(maxsize=256)
 def asked_of(guarantee: Guarantee) -> tuple[Asked, Asked]:
-    """Return what a guarantee asks of two classes, of which neither is divided into kinds."""
+    """Return the promises that a guarantee asks of two classes, neither divided into kinds."""
     return (
         Asked(Population("normal"), guarantee.fpr, guarantee.delta_fpr),
         Asked(Population("anomalous"), guarantee.fnr, guarantee.delta_fnr),
@@ -253,7 +253,7 @@ def misses(ranks: Ranks, p: int, tau: Key) -> Count:
 def kept(
     asked: Sequence[Asked], ranks: Ranks, budget: Callable[[Promise, int], Budget] = Promise.budget
 ) -> tuple[Found | None, ...]:
-    """Return what becomes of promises that are kept as they were asked for."""
+    """Return the decision if promises are kept as they were asked for."""
 
     def of(p: int, one: Asked) -> Found | None:
         promise = one.promise
@@ -267,7 +267,7 @@ def kept(
 
 
 def at_budgets(asked: Sequence[Asked], ranks: Ranks, budgets: Sequence[Budget]) -> tuple[Found, ...]:
-    """Return what two budgets lead to in one group, with the ceilings that follow from their rates."""
+    """Return the decision that two budgets lead to in one group; the ceilings follow from their rates."""
     found = []
     for p, (one, budget) in enumerate(zip(asked, budgets, strict=True)):
         assert one.promise is not None  # with a single ceiling nothing is raised
@@ -420,10 +420,10 @@ class Strategy(ABC):
 
     @abstractmethod
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        """Return what the calibration points of all populations amount to."""
+        """Return the decision on the calibration points of all populations."""
 
     def decide_all(self, asked: Sequence[Asked], ranks: Any) -> Decision:
-        """Return what those of many groups amount to, or of one; `ranks.group` has each group by itself."""
+        """Return the decision for many groups, or for one; `ranks.group` has each group by itself."""
         if self.on_arrays or not isinstance(ranks.n[0], np.ndarray):
             return self.decide(asked, ranks)
         return stacked([self.decide(asked, ranks.group(place)) for place in range(ranks.n[0].size)])
@@ -434,14 +434,14 @@ class Strategy(ABC):
 
     @abstractmethod
     def summary(self, claim: Claim) -> str:
-        """Return what was done, in one line."""
+        """Return one line that names the strategy's decision."""
 
     @abstractmethod
     def explanation(self, claim: Claim) -> Iterator[str]:
         """Yield what was done, in sentences."""
 
     def settled(self, asked: Guarantee, sizes: tuple[int, int]) -> Guarantee:
-        """Return what is asked with the deltas that so many points get of a confidence: eq. (102)."""
+        """Return the promises with the deltas that so many points get of a confidence: eq. (102)."""
         if asked.together is None:
             return asked
         if asked.max_fpr is None or asked.max_fnr is None or not self.multiplies:
@@ -625,7 +625,7 @@ class Hold(Strategy):
         return one.normal is self._holds_fnr
 
     def _alone(self, one: Asked) -> Asked:
-        """Return what is asked of a population, if its class is held."""
+        """Return the promise about a population, if its class is held."""
         return one._replace(promise=None) if self.counts(one) else one
 
     def _held(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:

@@ -160,7 +160,7 @@ class MisfitError(Exception):
 
 
 def refusal(error: Exception, names: list[str]) -> BaseException:
-    """Return what to raise instead of an error of DuckDB's: one sentence, or the Ctrl-C that it was."""
+    """Return the error to raise instead of DuckDB's: one sentence, or the Ctrl-C that it was."""
     if MISFIT in str(error):
         return MisfitError()
     if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":

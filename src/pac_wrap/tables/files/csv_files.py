@@ -80,7 +80,7 @@ class CsvFile:
 
 
 def survey(file: Path, wanted: Sequence[str], delimiter: str | None) -> CsvFile:
-    """Return what engines need to know to read a file; a row with too many or too few cells is refused."""
+    """Return the facts that engines need to read a file; a row with too many or too few cells is refused."""
     with opened_rows(file, wanted, delimiter) as rows:
         found = CsvFile(file, rows.header)
     if not is_unicode("".join(found.header.names)) or "\0" in "".join(found.header.names):
@@ -191,7 +191,7 @@ def functions() -> dict[str, Any] | None:
 
 
 def count_rows(reader: ByteReader, delimiter: str, width: int) -> dict[str, Any] | None:
-    """Return what `CsvFile` says after one pass, None if a row is in doubt or line ends are mixed."""
+    """Return the facts of a `CsvFile` after one pass, None if a row is in doubt or line ends are mixed."""
     compiled = functions()
     if compiled is None:
         return None
@@ -363,7 +363,7 @@ def csv_queries(
 
 
 def kinds_of(files: Sequence[CsvFile]) -> dict[str, Kind] | None:
-    """Return what each column of several files is, if it is known of all how their cells are spelled."""
+    """Return the type of each column of several files, if it is known of all how their cells are spelled."""
     spelled: dict[str, int] = {}
     for file in files:
         if file.spelled is None:
@@ -376,7 +376,7 @@ def kinds_of(files: Sequence[CsvFile]) -> dict[str, Kind] | None:
 def kinds_in(
     connection: duckdb.DuckDBPyConnection, texts: str, quoted: dict[str, str], kept: Sequence[str]
 ) -> dict[str, Kind]:
-    """Return what each column of a query for texts is, but of those kept as texts, by a look at all cells."""
+    """Return the type of each column of a query for texts, by a look at all cells; some are kept as texts."""
     kinds: dict[str, Kind] = dict.fromkeys(quoted, "VARCHAR")
     looked_at = [name for name in quoted if name not in kept]
     for kind, spelling in reversed(_KINDS.items()):
@@ -399,7 +399,7 @@ def checked_score(text: str) -> str:
 
 
 def quoted_names(names: Sequence[str]) -> dict[str, str]:
-    """Return what columns are called in DuckDB, which knows none without a name: that gets one of its own."""
+    """Return the names of columns in DuckDB; one without a name gets a name, since DuckDB needs it."""
     taken, free = {name.lower() for name in names}, "column0"
     while free in taken:
         free += "_"
@@ -465,7 +465,7 @@ def with_endings(lines: Lines, codes: NDArray[np.uint8], endings: list[bytes]) -
 
 
 def kind_of(spelled: int) -> Kind:
-    """Return what a column is whose cells are spelled so: numbers, where there are some and all are."""
+    """Return the type of a column whose cells are spelled so: a number if all are, and there are some."""
     if not spelled & _FILLED or (spelled & _NOT_WHOLE and spelled & _NOT_PLAIN):
         return "VARCHAR"
     return "DOUBLE" if spelled & _NOT_WHOLE else "BIGINT"

@@ -50,7 +50,7 @@ class ByteReader(Protocol):
     """Where bytes come from."""
 
     def read1(self, size: int, /) -> bytes:
-        """Return what there is, at most `size` bytes, waiting only if there is nothing; empty at the end."""
+        """Return at most `size` bytes that are there, waiting only if there are none; empty at the end."""
 
 
 def standard_input() -> BufferedReader:
