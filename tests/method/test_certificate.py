@@ -32,7 +32,7 @@ from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.rule import Thresholds
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from support.resealed import sealed, tampered
 from support.strategies import calibrate_quietly
 

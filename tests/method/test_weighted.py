@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap import Certificate, Guarantee, LabelNoise, calibrate, calibrate_chunks, calibrate_labelled
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from support.strategies import refusal
 
 RANDOM = np.random.default_rng(1)

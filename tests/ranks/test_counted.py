@@ -15,7 +15,7 @@ from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate, certify
 from pac_wrap.method.curves.curve import CurveRequest
 from pac_wrap.method.source import CountedSource
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.ranks import counted
 from pac_wrap.ranks.counted import Cells, Grid, Sample, Some, Spread, least_auc
 from pac_wrap.ranks.kernels import kernels

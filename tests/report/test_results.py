@@ -11,8 +11,9 @@ import pytest
 
 from pac_wrap import Guarantee, calibrate, certify_curve, evaluate
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.method.planning.plan import needed, pilot_of, stopping
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.planning.plan import needed, pilot_of
+from pac_wrap.method.planning.sequential import stopping
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Account, only
 from pac_wrap.report.render import as_json
 from pac_wrap.tails import min_samples

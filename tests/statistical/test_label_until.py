@@ -8,7 +8,7 @@ import pytest
 
 from pac_wrap import Guarantee, LabelUntil
 from pac_wrap.method.rule import alarm_from
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails.levels import first_success, look_budgets
 from statistical.claims import assert_at_most, assert_power, assert_rate
 

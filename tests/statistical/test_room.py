@@ -20,7 +20,7 @@ from pac_wrap import (
 )
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Promise
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from statistical.claims import assert_at_most, assert_power
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, Flags, answers
 from support.kept import kept

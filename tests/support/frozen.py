@@ -34,7 +34,7 @@ from pac_wrap import (
     certify_curve,
     recalibrate,
 )
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.series.points import calibrate_points, window_points
 from support import recipes
 from support.shell import GOLDEN

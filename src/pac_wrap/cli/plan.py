@@ -55,7 +55,7 @@ def plan(
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.planning.plan import pilot_of
     from pac_wrap.method.promise import Guarantee
-    from pac_wrap.method.strategies.interface import Looks
+    from pac_wrap.method.strategies.looks import Looks
     from pac_wrap.report.results import account_of_plan
 
     check_rate("delta", delta)

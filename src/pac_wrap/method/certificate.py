@@ -70,7 +70,6 @@ from pac_wrap.method.strategies.interface import (
     Found,
     Hold,
     Key,
-    Looks,
     Number,
     Strategy,
     are_separated,
@@ -79,6 +78,7 @@ from pac_wrap.method.strategies.interface import (
     ends_of,
     least,
 )
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, find_budget

@@ -16,11 +16,12 @@ from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.band import TOGETHER
 from pac_wrap.method.curves.curve import Curve, best
 from pac_wrap.method.metrics import Measured, Metrics
-from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed, stopping
+from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed
+from pac_wrap.method.planning.sequential import stopping
 from pac_wrap.method.promise import OF_DRAWS, Guarantee, Promise
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Counted
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only
 from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
 from pac_wrap.report.sentences import made_facts, sides_of

@@ -13,7 +13,7 @@ from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, ca
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import OF_SUBJECTS
 from pac_wrap.method.rule import Counted
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails.bounds import lower_bound, upper_bound
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, answers, weights
 from support.kept import kept as kept_by

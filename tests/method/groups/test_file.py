@@ -23,7 +23,7 @@ from pac_wrap import (
 from pac_wrap.base.codec import checksum
 from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.groups import columns as file
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, InputError, Monitor, Rule, calibrate, calibrate_labelled, certify_curve
 from pac_wrap.method.monitoring.alarm import Alarm
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.streams.verdict_stream import VerdictStream
 
 RNG = np.random.default_rng(0)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom, binom
 
 from pac_wrap import Guarantee, InputError, plan
-from pac_wrap.method.planning.plan import Need, Posterior, needed, pilot_of, stopping
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.planning.plan import Need, Posterior, needed, pilot_of
+from pac_wrap.method.planning.sequential import stopping
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails import error_budget, min_samples
 from pac_wrap.tails.bounds import cdf
 

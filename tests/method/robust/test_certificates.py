@@ -38,7 +38,7 @@ from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.curves.band import Given
 from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, Assumption, Promise, assumed
 from pac_wrap.method.provenance import Sampling
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Figure, account_of
 from pac_wrap.report.pictures import Drawing, panels
 from pac_wrap.report.render import as_json, html

@@ -20,7 +20,7 @@ from pac_wrap import (
     calibrate,
 )
 from pac_wrap.method.robust.weights import Draws, Weighting, survivors
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.tails.bounds import cdf_at_most
 from support.resealed import tampered

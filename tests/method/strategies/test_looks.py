@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pac_wrap import Certificate, CertificateError, Guarantee, InputError, calibrate
 from pac_wrap.method.calibrate import Request, calibrate_chunks
 from pac_wrap.method.rule import Regime, Rule
-from pac_wrap.method.strategies.interface import Looks
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import markdown
 from pac_wrap.tails.bounds import error_budget, exact_confidence

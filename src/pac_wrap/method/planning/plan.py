@@ -3,21 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from math import nextafter
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaln, gammaln
 
-from pac_wrap.base.arguments import as_scores, check_rate
+from pac_wrap.base.arguments import as_scores
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import LARGEST
-from pac_wrap.method.strategies.interface import Abstain, Looks
+from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.tails.bounds import Budget, Sharing, equal_deltas, min_samples, upper_bound
-from pac_wrap.tails.levels import Rungs, first_success, look_budgets
 
 # budgets are tried up to so many errors; whoever needs more is told so
 MOST_ERRORS: Final = 500
@@ -105,35 +103,6 @@ def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> P
     place = best[best.size // 2]
     found = Posterior(int(alarms[place]), low.size), Posterior(int(misses[place]), high.size)
     return Pilot(float(taus[place]), *found)
-
-
-@dataclass(frozen=True, slots=True)
-class Stopping:
-    """When a class that is looked at as labels come is first within budget, at one true rate of errors."""
-
-    looks: range
-    chances: Rungs
-
-    @property
-    def success(self) -> float:
-        """The chance that some look is within its budget; never quite 1, as every label may be an error."""
-        return min(nextafter(1.0, 0.0), float(self.chances.sum()))
-
-    @property
-    def expected(self) -> float:
-        """How many labels are used on average, those without success included."""
-        return float(self.chances @ np.array(self.looks)) + (1.0 - self.success) * self.looks[-1]
-
-    def quantile(self, share: float) -> int | None:
-        """Return the labels at which this share of all runs has succeeded; None if it never has."""
-        place = int(np.searchsorted(self.chances.cumsum(), share))
-        return self.looks[place] if place < len(self.looks) else None
-
-
-def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
-    """Return when a class succeeds at a threshold where its true rate of errors is this: eq. (40)."""
-    budgets = look_budgets(promise.at_calibration, looks.local(promise), looks.looks)
-    return Stopping(looks.looks, first_success(check_rate("true_rate", rate), looks.looks, budgets))
 
 
 @dataclass(frozen=True, slots=True)

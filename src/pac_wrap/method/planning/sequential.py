@@ -1,21 +1,24 @@
 """Labels until a promise can be kept: look as they come, stop at the first success, with one delta."""
 
 from dataclasses import dataclass, replace
+from math import nextafter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores, as_array, as_labelled, common_type, type_of
+from pac_wrap.base.arguments import Scores, as_array, as_labelled, check_rate, common_type, type_of
 from pac_wrap.base.floats import ScoreType, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.promise import Guarantee, as_guarantee
-from pac_wrap.method.strategies.interface import Looks, OneGroup, asked_of, is_within
+from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
+from pac_wrap.method.strategies.interface import OneGroup, asked_of
+from pac_wrap.method.strategies.looks import Looks, is_within
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc, warn_if_upside_down
 from pac_wrap.ranks.passes import check_normal_labels
 from pac_wrap.tails.bounds import min_samples
+from pac_wrap.tails.levels import Rungs, first_success, look_budgets
 
 _UNDECIDED: Final = {
     False: "label on: no look has succeeded yet",
@@ -226,3 +229,32 @@ class LabelUntil:
         if self.done or following is None or self._state.settled[label]:
             return f"{count:,} labels, {looked}"
         return f"{count:,} labels, {looked}; next look at {following:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """When a class that is looked at as labels come is first within budget, at one true rate of errors."""
+
+    looks: range
+    chances: Rungs
+
+    @property
+    def success(self) -> float:
+        """The chance that some look is within its budget; never quite 1, as every label may be an error."""
+        return min(nextafter(1.0, 0.0), float(self.chances.sum()))
+
+    @property
+    def expected(self) -> float:
+        """How many labels are used on average, those without success included."""
+        return float(self.chances @ np.array(self.looks)) + (1.0 - self.success) * self.looks[-1]
+
+    def quantile(self, share: float) -> int | None:
+        """Return the labels at which this share of all runs has succeeded; None if it never has."""
+        place = int(np.searchsorted(self.chances.cumsum(), share))
+        return self.looks[place] if place < len(self.looks) else None
+
+
+def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
+    """Return when a class succeeds at a threshold where its true rate of errors is this: eq. (40)."""
+    budgets = look_budgets(promise.at_calibration, looks.local(promise), looks.looks)
+    return Stopping(looks.looks, first_success(check_rate("true_rate", rate), looks.looks, budgets))

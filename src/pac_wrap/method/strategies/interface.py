@@ -6,10 +6,10 @@ written once, for one group with Python's integers, and for many with arrays tha
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
-from math import inf, isfinite, nan
+from math import inf, nan
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -24,7 +24,6 @@ from pac_wrap.base.floats import (
     kept_together,
     order_key,
     rounding_edge,
-    unsigned_zero,
 )
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
@@ -35,12 +34,10 @@ from pac_wrap.tails.bounds import (
     Budget,
     Sharing,
     equal_deltas,
-    error_budget,
     exact_confidence,
     find_budget,
     split_confidence,
 )
-from pac_wrap.tails.levels import local_delta, looks_of
 
 # of one group a number, of many an array with a place for each
 Count = Any
@@ -692,115 +689,3 @@ def _either(condition: Any, one: Decision, other: Decision) -> Decision:
     )
     low, high, alarm, clear = (choose(condition, *pair) for pair in zip(one[1:5], other[1:5], strict=True))
     return Decision(found, low, high, alarm, clear)
-
-
-@dataclass(frozen=True, slots=True)
-class Looks(Strategy):
-    """The ceilings asked for, at whatever look one stops: each look has a budget at a local delta, eq. (38).
-
-    Each class is looked at whenever `every` more of its own points are labelled. One delta covers all looks,
-    so the certificate of any of them is true with the delta asked for, and the first that succeeds may be
-    kept: eq. (39). Between two looks the budget is that of the last one, eq. (43). `LabelUntil` does the
-    looking.
-
-    Parameters
-    ----------
-    every : int
-        How many labels of a class there are from one look to the next.
-    up_to : int
-        How many labels of a class are looked at, at most.
-    threshold : float, optional
-        The one threshold to certify, fixed before any score was seen. By default it is found by rank, and
-        classes that overlap are abstained on between two.
-
-    Examples
-    --------
-    >>> from pac_wrap import calibrate
-    >>> certificate = calibrate(range(200), range(300, 500), overlap=Looks(every=20, up_to=2000))
-    >>> certificate.fpr.budget.delta, certificate.fpr.budget.errors
-    (0.0074044621, 2)
-    """
-
-    tag: ClassVar[str] = "looks"
-    single: ClassVar[bool] = False
-    multiplies: ClassVar[bool] = True
-    one_sided: ClassVar[bool] = True
-    fixed_sizes: ClassVar[bool] = False
-    choices: ClassVar[str] = "look"
-    unreached: ClassVar[str] = "the errors at the threshold that was given are not within their budgets"
-    needs_more_labels = "Labels that are looked at as they come have one delta for all looks, and need more."
-    every: int = 20
-    up_to: int = 2000
-    threshold: float | None = field(default=None, metadata={"optional": True})
-
-    def __post_init__(self) -> None:
-        looks = looks_of(self.every, self.up_to)
-        object.__setattr__(self, "every", looks.start)
-        object.__setattr__(self, "up_to", int(self.up_to))
-        if self.threshold is not None:
-            tau = as_float(self.threshold)
-            if not isfinite(tau):
-                raise InputError(
-                    f"threshold must be a finite number, or None to find it, got {quoted(self.threshold)}"
-                )
-            object.__setattr__(self, "threshold", unsigned_zero(tau))
-
-    def at_score(self, claim: Claim) -> bool:
-        return self.threshold is None
-
-    @property
-    def looks(self) -> range:
-        """How many labels of a class there are at each look."""
-        return looks_of(self.every, self.up_to)
-
-    def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
-        return len(self.looks)
-
-    def local(self, promise: Promise) -> float:
-        """Return the local delta of a promise: eq. (41)."""
-        return local_delta(promise.at_calibration, promise.delta, self.every, self.up_to)
-
-    def budget(self, promise: Promise, n: int) -> Budget:
-        """Return the errors that n points may show: those of the last look among them, eqs. (38) and (43)."""
-        look = min(n, self.up_to) // self.every * self.every
-        local = self.local(promise)
-        rate = promise.at_calibration
-        errors = error_budget(look, rate, local)
-        return Budget(n, rate, local, errors, exact_confidence(n, rate, errors))
-
-    def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        found = kept(asked, ranks, self.budget)
-        if self.threshold is None:
-            return between(asked, found, ranks)
-        within: Any = True
-        for one, own in zip(asked, found, strict=True):
-            if own is not None:
-                within = within & is_within(self.threshold, own.key, normal=one.normal)
-        bound = binding(asked, found, "normal"), binding(asked, found, "anomalous")
-        alarm, clear = (one and one[1] for one in bound)
-        return Decision(found, *one_threshold(order_key(self.threshold), within), alarm, clear, within)
-
-    def summary(self, claim: Claim) -> str:
-        return (
-            f"looks at every {self.every:,} labels of a class up to {self.up_to:,}, one delta for all"
-            f"{self._where}; which points are labelled must not depend on their scores"
-        )
-
-    def explanation(self, claim: Claim) -> Iterator[str]:
-        local = " and ".join(f"{self.local(promise):g} ({promise.name})" for promise in claim.asked)
-        yield (
-            f"The labels were looked at as they came, every {self.every:,} of a class up to {self.up_to:,}."
-            f" The budget of each look has a local delta of {local}, so that one delta covers all looks, and"
-            " stopping at the first success costs nothing more; the exact confidence above is that of one"
-            f" look{self._where}."
-        )
-        yield "This holds only if it did not depend on their scores which points were labelled."
-
-    @property
-    def _where(self) -> str:
-        return "" if self.threshold is None else f"; the threshold {self.threshold!r} was given beforehand"
-
-
-def is_within(tau: float, key: Key, *, normal: bool) -> Any:
-    """Return whether the errors of a class at one threshold are within their budget: eq. (42)."""
-    return key <= order_key(tau) if normal else key >= order_key(tau)
