@@ -74,7 +74,6 @@ def test_verdicts_in_an_unknown_format(name: str, tmp_path: Path) -> None:
         (["calibrate", *LABELLED, "--group", "label"], "groups", ".html, .md or .json"),
         (["monitor", CERTIFICATE, *LABELLED, "--state", "s.json"], "a monitor", ".html, .md or .json"),
         (["curve", *LABELLED], "a curve", ".svg, .png or .pdf"),
-        (["plan", "--normal", "100"], "a plan", ".svg, .png or .pdf"),
     ],
 )
 def test_each_result_has_its_own_reports(words: list[object], of: str, known: str, tmp_path: Path) -> None:

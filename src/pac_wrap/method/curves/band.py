@@ -138,7 +138,7 @@ def _anchored(n: int, delta: float, count: int) -> Band:
 
     def excess(level: float) -> float:
         bounds, below = _bounds(n, ranks, level)
-        return log(keeping(n, bounds, at_least=below + 1).failure / delta)
+        return log(keeping(n, bounds, at_least=below + 1).failure / delta)  # eq. (35)
 
     about = float(np.interp(log10(n), *_ABOUT)) * exp(float(np.interp(log(delta), *_WITH_DELTA)))
     level = _floored(_solved(excess, delta / max(1.0, about)))

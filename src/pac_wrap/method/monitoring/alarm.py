@@ -183,7 +183,8 @@ class Watch:
 
     `cells` counts the points in each cell: of a share those that are not counted and those that are. `gains`
     and `best` are the logarithms of what each bet has won by all its starts, and by the best of them; `began`
-    has that one's row and number, and how many points had lost, won and lain above by then.
+    has that one's row and number, and how many points had lost, won and lain above by then. A false alarm has
+    at most the chance `alpha` plus `delta`: eq. (86).
     """
 
     name: str
