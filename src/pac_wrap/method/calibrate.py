@@ -148,7 +148,7 @@ def certificate_of(
     ranked: Sequence[Ranked],
     score_type: ScoreType,
 ) -> Certificate:
-    """Return the decision of a strategy on the scores of some populations, wherever they live."""
+    """Return the certificate that a strategy makes of the scores of some populations, wherever they live."""
     if not any(one.size for one in ranked):
         raise InputError("normal and anomalous are both empty; pass at least one labelled score")
     ranks = OneGroup(ranked)

@@ -53,7 +53,7 @@ class KindRequest:
 
     @classmethod
     def of(cls, guarantee: Guarantee, overlap: object, normal: Sizes, anomalous: Sizes) -> "KindRequest":
-        """Return the promises about the kinds of each class, given the points of each; None has no kind."""
+        """Return the request about the kinds of each class, given the points of each; None has no kind."""
         if not isinstance(overlap, Abstain | Hold) or (isinstance(overlap, Hold) and not overlap.always):
             word = quoted(getattr(overlap, "word", overlap))
             raise InputError(
@@ -88,7 +88,7 @@ class KindRequest:
 
     @classmethod
     def again(cls, certificate: Certificate, *kinds: Iterable[str | None]) -> "KindRequest":
-        """Return the promises asked for a certificate, about the kinds that each class has now."""
+        """Return the request of a certificate, about the kinds that each class has now."""
         was, asked = certificate.guarantee, []
         for label, delta, there in zip(LABELS, (was.delta_fpr, was.delta_fnr), kinds, strict=True):
             before = {one.of.kind: one.asked for one in certificate.of(label)}
@@ -164,7 +164,7 @@ def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[A
 
 
 def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> Certificate:
-    """Return the promises about kinds, once it is known how many points of each there are."""
+    """Return the certificate of kinds; the request is made once it is known how many points each has."""
     counted = source.populations()
     names = [
         {one.kind: count or 0 for one, count in counted.items() if one.label == label} for label in LABELS

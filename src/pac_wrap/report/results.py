@@ -340,7 +340,7 @@ def account_of_worth(
     unlabelled: Bounds | None = None,
     prevalence: Bounds | None = None,
 ) -> Account:
-    """Return the worth of alarms: at a prevalence that is stated, or from points without labels."""
+    """Return the account of alarms' worth: at a stated prevalence, or from points without labels."""
     found = {"workload": workload, "precision": precision, "counted": counted}
     found |= {"unlabelled": unlabelled, "prevalence": prevalence}
     values = {name: one for name, one in found.items() if one is not None}

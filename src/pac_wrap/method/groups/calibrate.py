@@ -288,7 +288,7 @@ class GroupRequest:
                 )
 
     def each(self, n: Counts) -> Request:
-        """Return the promises of each group, with its share of delta; `n` are the points of each class."""
+        """Return the request of each group, with its share of delta; `n` are the points of each class."""
         # one pair of deltas for all groups, whatever their counts
         asked, overlap = self.request.guarantee.fixed, self.request.overlap
         if self.together:

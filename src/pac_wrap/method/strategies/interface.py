@@ -250,7 +250,7 @@ def misses(ranks: Ranks, p: int, tau: Key) -> Count:
 def kept(
     asked: Sequence[Asked], ranks: Ranks, budget: Callable[[Promise, int], Budget] = Promise.budget
 ) -> tuple[Found | None, ...]:
-    """Return the decision if promises are kept as they were asked for."""
+    """Return the budget and the score of each promise, if it is kept as it was asked for."""
 
     def of(p: int, one: Asked) -> Found | None:
         promise = one.promise
@@ -264,7 +264,7 @@ def kept(
 
 
 def at_budgets(asked: Sequence[Asked], ranks: Ranks, budgets: Sequence[Budget]) -> tuple[Found, ...]:
-    """Return the decision that two budgets lead to in one group; the ceilings follow from their rates."""
+    """Return the score at each of two budgets in one group; the ceilings follow from their rates."""
     found = []
     for p, (one, budget) in enumerate(zip(asked, budgets, strict=True)):
         assert one.promise is not None  # with a single ceiling nothing is raised
