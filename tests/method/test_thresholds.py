@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -233,8 +233,9 @@ def test_no_scores_have_no_ambiguity() -> None:
     assert Thresholds(0.7, 0.3).prediction_sets([]).shape == (0, 2)
 
 
-@settings(max_examples=300)
-@given(scores(max_size=25), scores(max_size=25), guarantee)
+# few scores keep none of the ceilings that are drawn, so many examples are passed over
+@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+@given(scores(min_size=5, max_size=25), scores(min_size=5, max_size=25), guarantee)
 def test_one_threshold_suffices_exactly_if_crossings_keep_a_budget(
     normal: Floats, anomalous: Floats, guarantee: Guarantee
 ) -> None:

@@ -110,3 +110,8 @@ def test_what_a_table_of_text_is_told_by() -> None:
     assert check_delimiter("tab") == "\t"
     values = "7.0", Token("7.0"), Token("1e2"), True, Token("NaN")
     assert [known_as(one) for one in values] == ["7.0", "7", "100", "true", None]
+
+
+def test_a_whole_number_beyond_all_doubles_is_infinite_as_its_text_is() -> None:
+    assert (number(10**400), number(-(10**400))) == (float("1" + "0" * 400), float("-1" + "0" * 400))
+    assert number([1]) is None

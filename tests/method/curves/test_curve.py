@@ -22,6 +22,7 @@ from pac_wrap import (
     calibrate,
     certify_curve,
     certify_curve_chunks,
+    certify_curve_labelled,
 )
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.curves.band import Given, band_of
@@ -402,3 +403,11 @@ def test_a_threshold_stands_in_each_range_between_neighbouring_scores(scores: li
 def test_the_budgets_of_all_bounds_are_those_of_each(n: int) -> None:
     side = certify_curve(np.arange(float(n)), np.zeros(0), delta_fpr=0.03).normal
     assert side.budgets() == [Budget.of(n, bound, side.level).errors for bound in side.bounds]
+
+
+def test_a_curve_of_columns_is_that_of_two_arrays() -> None:
+    scores, labels = np.arange(200.0), np.tile([0, 1], 100)
+    expected = certify_curve(scores[labels == 0], scores[labels == 1])
+    assert certify_curve_labelled(scores, labels) == expected
+    with pytest.raises(InputError, match="together is for groups; give by too"):
+        certify_curve_labelled(scores, labels, together=True)  # type: ignore[call-overload]

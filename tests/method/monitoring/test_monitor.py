@@ -388,3 +388,12 @@ def test_more_of_the_last_of_several_batches() -> None:
     assert (monitor.rows, str(monitor).splitlines()[0]) == (3, "3 rows in 2 batches")
     with pytest.raises(InputError, match="more is for the batch that was fed last, which is not 'a'"):
         monitor.update([0], [0], id="a", more=True)
+
+
+def test_labels_that_pandas_has_as_missing_are_none() -> None:
+    monitor = Monitor(calibrate(range(200), range(300, 500)))
+    monitor.update([0, 0, 1], pd.array([0, None, 1], dtype="Int64").astype(object))
+    assert {watch.name: watch.n for watch in monitor.members[()].watches if watch.name in ("FPR", "FNR")} == {
+        "FPR": 1,
+        "FNR": 1,
+    }
