@@ -9,7 +9,7 @@ import pytest
 from pac_wrap import Guarantee, InputError, calibrate
 from pac_wrap.report.account import Account, Figure, account_of
 from pac_wrap.report.numbers import floored
-from pac_wrap.report.render import rendered
+from pac_wrap.report.render import markdown, rendered
 from support.reports import HOSTILE, table_of
 
 # kinds with too few labels are what some of these are about
@@ -113,3 +113,13 @@ def test_it_is_written_in_every_format(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"as \.html, \.md or \.json"):
         CERTIFICATE.report(tmp_path / "page.pdf")
     assert HOSTILE not in CERTIFICATE._repr_html_()
+
+
+@pytest.mark.parametrize(("far", "advised"), [(2.5, True), (9.0, False)])
+def test_fewer_undecided_points_are_a_matter_only_where_some_are(far: float, advised: bool) -> None:
+    rng = np.random.default_rng(4)
+    kinds = {"theft": rng.normal(far, 1, 400), "fraud": rng.normal(far + 1, 1, 400)}
+    made = calibrate(rng.normal(0, 1, 400), kinds)
+    text = markdown(account_of(made))
+    assert made.rule.single is not advised
+    assert ("For fewer undecided points, label more of 'theft'" in text) is advised

@@ -681,7 +681,8 @@ def _kind_steps(certificate: Certificate) -> Iterator[str]:
         if one.vacuous and one.certified is not None:
             needed = min_samples(one.certified.ceiling, one.certified.delta)
             yield f"Label more {one.of.label} points of {called(one)} (at hand {one.n:,}, needed {needed:,})."
-    for binding in (certificate.fpr, certificate.fnr):
+    undecided = certificate.rule.ambiguity_region is not None
+    for binding in (certificate.fpr, certificate.fnr) if undecided else ():
         if binding.asked is not None and not binding.vacuous and labels.count(binding.of.label) > 1:
             yield (
                 f"For fewer undecided points, label more of {called(binding)}, which sets the threshold for"
