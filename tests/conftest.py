@@ -16,12 +16,18 @@ from hypothesis import HealthCheck, settings
 from pac_wrap.ranks.kernels import kernels, library
 from pac_wrap.tables.files import csv_files
 from support import flushing as switches
+from support.examples import ALL, FEW
 
 # the same examples on every run, however long they take: a failure is a change in the code, never luck
-settings.register_profile(
-    "fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("fixed")
+for name, number in (("few", FEW), ("all", ALL)):
+    settings.register_profile(
+        name,
+        max_examples=number,
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile("few")
 
 LEFT_OUT = pytest.StashKey[int]()
 

@@ -19,6 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pac_wrap import Certificate, UpsideDownWarning
+from support.examples import examples
 from support.shell import CERTIFICATE, Done, invoke, nothing_left, one_sentence
 
 RULE = Certificate.load(CERTIFICATE)
@@ -112,7 +113,7 @@ formats = st.sampled_from([".csv", ".jsonl", ".parquet", ".npz"])
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(tables(), formats, st.sampled_from([None, "attack", "1", "true", "-1"]))
 @example({"score": [inf, 1.0], "label": [0, 1]}, ".csv", None)
 @example({"score": [1.0, nan], "label": [0, 1]}, ".jsonl", None)
@@ -139,7 +140,7 @@ def test_calibrate_succeeds_or_refuses_in_one_sentence(
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(tables(), formats, st.sampled_from([".csv", ".jsonl", ".parquet"]))
 @example({"score": [inf, 1.0]}, ".csv", ".parquet")
 @example({"score": [0.25, nan, 1.0, 3.0]}, ".parquet", ".csv")
@@ -165,7 +166,7 @@ def test_decide_keeps_every_row_or_refuses_in_one_sentence(table: Table, suffix:
             assert [verdict for (verdict,) in found] == RULE.verdicts(scores).tolist()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(numbers | st.sampled_from([inf, -inf]), min_size=1, max_size=20), formats)
 def test_numbers_are_never_refused(scores: list[float], suffix: str) -> None:
     with tempfile.TemporaryDirectory() as name:

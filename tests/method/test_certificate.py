@@ -33,6 +33,7 @@ from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.rule import Thresholds
 from pac_wrap.method.strategies.looks import Looks
+from support.examples import examples
 from support.resealed import sealed, tampered
 from support.strategies import calibrate_quietly
 
@@ -347,7 +348,7 @@ OVERLAPS = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     normal=SCORES,
     anomalous=SCORES,

@@ -25,6 +25,7 @@ from pac_wrap import (
 from pac_wrap.base.codec import checksum
 from pac_wrap.base.floats import rounded_down, shared_together
 from pac_wrap.tails import error_budget
+from support.examples import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(5)
@@ -54,7 +55,7 @@ def test_a_verdict_is_the_one_class_that_is_left() -> None:
     assert set(verdicts) == {-2, -1, 0, 1, 2, 3}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.tuples(VALUES, st.booleans()), min_size=1, max_size=60), st.sampled_from([0.1, 0.3, 0.6]))
 def test_two_classes_with_opposite_scores_are_the_binary_certificate(
     points: list[tuple[float, bool]], ceiling: float
@@ -84,7 +85,7 @@ def _verdicts(sets: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.where(sets.sum(axis=1) == 1, sets.argmax(axis=1), -1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data(), st.integers(2, 10))
 def test_no_class_is_ruled_out_more_often_than_its_budget_allows(data: st.DataObject, classes: int) -> None:
     rows = data.draw(

@@ -26,6 +26,7 @@ from pac_wrap import (
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.promise import Population
 from pac_wrap.method.rule import alarm_from, clear_below
+from support.examples import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(17)
@@ -64,7 +65,7 @@ def test_kinds_of_normal_points_take_the_greatest_threshold() -> None:
     assert certificate.fnr.asked is None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.dictionaries(st.sampled_from("ab"), SCORES, min_size=1),
     st.dictionaries(st.sampled_from("xyz"), SCORES, min_size=1),

@@ -20,6 +20,7 @@ from pac_wrap.method.rule import (
     find_thresholds,
 )
 from pac_wrap.tails.bounds import Budget
+from support.examples import examples
 from support.strategies import (
     LARGEST,
     Floats,
@@ -234,7 +235,7 @@ def test_no_scores_have_no_ambiguity() -> None:
 
 
 # few scores keep none of the ceilings that are drawn, so many examples are passed over
-@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.filter_too_much])
 @given(scores(min_size=5, max_size=25), scores(min_size=5, max_size=25), guarantee)
 def test_one_threshold_suffices_exactly_if_crossings_keep_a_budget(
     normal: Floats, anomalous: Floats, guarantee: Guarantee

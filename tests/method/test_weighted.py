@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import Certificate, Guarantee, LabelNoise, calibrate, calibrate_chunks, calibrate_labelled
 from pac_wrap.method.strategies.looks import Looks
+from support.examples import examples
 from support.strategies import refusal
 
 RANDOM = np.random.default_rng(1)
@@ -47,7 +48,7 @@ def test_every_entrance_gives_the_same_certificate(overlap: str, kind: type) -> 
         assert found.to_json() == expected.to_json()
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(cuts=st.lists(st.integers(0, 1200), max_size=6), seed=st.integers(0, 2**63 - 1))
 def test_no_division_into_chunks_changes_anything(cuts: list[int], seed: int) -> None:
     edges = [0, *sorted(cuts), 1200]

@@ -17,6 +17,7 @@ from pac_wrap import Guarantee, Rule, evaluate
 from pac_wrap.tails.bounds import error_budget
 from pac_wrap.validation import exact_violation
 from pac_wrap_paper.baselines import cpad, cpad_budget, f1_max, percentile
+from support.examples import examples
 from support.strategies import LARGEST, Floats, refusal
 
 tied = st.lists(st.integers(0, 6) | st.integers(-50, 50), min_size=1, max_size=25).map(
@@ -212,7 +213,7 @@ def test_a_percentile_of_infinite_scores_is_a_number(normal: list[float]) -> Non
     assert tau == tau
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(tied, tied)
 def test_all_rules_are_measured_alike(normal: Floats, anomalous: Floats) -> None:
     values, labels = labelled(normal, anomalous)

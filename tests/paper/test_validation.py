@@ -21,6 +21,7 @@ from pac_wrap.tails import Rate
 from pac_wrap.tails.bounds import Budget, error_budget, interval
 from pac_wrap.validation import BudgetRule, exact_violation, violation_rate
 from pac_wrap_paper.baselines import cpad_budget
+from support.examples import examples
 from support.strategies import LARGEST, TAILS, Floats, calibrate_quietly, guarantee, rate, refusal, scores
 
 SMALL: dict[str, list[float]] = {
@@ -193,7 +194,7 @@ def test_without_ties_scipy_knows_the_tails(total: int, n: int, rule: BudgetRule
     assert (without.fpr or 0.0) < (with_replacement.fpr or 0.0)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(scores(min_size=1, max_size=40), st.integers(0, 200), rate, rate)
 def test_no_population_breaks_the_promise_more_often_than_delta(
     population: Floats, n: int, ceiling: float, delta: float

@@ -11,6 +11,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Thresholds, find_thresholds
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.validation import violation_rate
+from support.examples import examples
 from support.strategies import Floats, guarantee, scores
 
 
@@ -35,7 +36,7 @@ def thresholds_of(points: tuple[Floats, Floats], k: int, promise: Guarantee) -> 
 populations = st.tuples(scores(1, 40), scores(1, 40))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     populations, st.none() | populations, st.integers(1, 5), st.integers(0, 4), st.integers(1, 50), guarantee
 )

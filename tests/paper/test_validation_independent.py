@@ -21,6 +21,7 @@ from pac_wrap.series import window_points
 from pac_wrap.tails.bounds import error_budget
 from pac_wrap.validation import independent_violation
 from statistical.claims import assert_at_most, assert_power, assert_rate
+from support.examples import examples
 from support.slow import slow_but
 from support.strategies import Floats
 
@@ -57,7 +58,7 @@ ceilings = st.sampled_from([0.1, 0.2, 0.25, 1 / 3, 0.4, 0.5, 2 / 3, 0.75, 0.9]) 
 deltas = st.sampled_from([0.1, 0.5, 0.9]) | st.floats(0.05, 0.95)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(sizes, ceilings, deltas, st.integers(0, 2**32))
 def test_it_is_the_share_of_all_divisions_of_distinct_scores(
     parts: tuple[int, int], ceiling: float, delta: float, seed: int
@@ -70,7 +71,7 @@ def test_it_is_the_share_of_all_divisions_of_distinct_scores(
     assert found.fnr == pytest.approx(float(exceeding(values, n, ceiling, delta, True)), abs=1e-14)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(sizes, ceilings, deltas, st.data())
 def test_ties_only_make_it_smaller(
     parts: tuple[int, int], ceiling: float, delta: float, data: st.DataObject

@@ -16,6 +16,7 @@ from pac_wrap import Curve, Guarantee, Regime, calibrate, certify_curve
 from pac_wrap.base.arguments import Scores
 from pac_wrap.report.figures import Strip, new_axes, plot_curve, plot_scores, style
 from support.drawn import ANOMALOUS, NORMAL, OVERLAPPING, SINGLE, legend, texts, thresholds
+from support.examples import examples
 from support.layout import PHONE, PRINT, faults
 from support.slow import slow_but
 from support.strategies import calibrate_quietly, guarantee, scores
@@ -204,7 +205,7 @@ def test_a_narrower_phone_will_do() -> None:
         assert faults(draw(ax=new_axes(3.0))) == [], name
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(scores(min_size=1), scores(), guarantee, st.sampled_from([PHONE, PRINT]))
 def test_wild_scores_overlap_nothing(
     normal: Scores, anomalous: Scores, promise: Guarantee, width: float

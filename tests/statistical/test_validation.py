@@ -22,6 +22,7 @@ from pac_wrap.tails.bounds import error_budget
 from pac_wrap.validation import BudgetRule, exact_violation, violation_rate
 from pac_wrap_paper.baselines import cpad_budget
 from statistical.claims import FALSE_ALARM, POWER, assert_power, assert_rate
+from support.examples import examples
 from support.strategies import Floats, guarantee, scores
 
 TRIALS = 40_000
@@ -134,7 +135,7 @@ class EveryRank:
         return self.answers.pop(0)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(scores(1, 9), scores(1, 9), st.integers(1, 5), st.integers(0, 4), guarantee)
 def test_each_pair_of_thresholds_is_judged_as_by_thresholds(
     normal: Floats, anomalous: Floats, n: int, k: int, promise: Guarantee

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap.tables.table import RowsInTime, open_table, rows_in_time
+from support.examples import examples
 from support.shell import parquet, write
 from support.strategies import refusal
 
@@ -75,7 +76,7 @@ def test_every_type_of_time_orders_and_scores_keep_theirs(
     assert read(path, None).scores.tolist() == list(range(30))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(rows=st.lists(st.tuples(st.integers(-50, 50), st.sampled_from("abc")), min_size=1, unique=True))
 def test_the_order_is_that_of_python(rows: list[tuple[int, str]], tmp_path_factory: Any) -> None:
     path = csv(tmp_path_factory.mktemp("rows"), *(f"{i},0,{t},{m}" for i, (t, m) in enumerate(rows)))

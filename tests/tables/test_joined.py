@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap.tables.table import joined
+from support.examples import examples
 from support.shell import parquet, refused, succeeded, write
 from support.strategies import refusal
 
@@ -91,7 +92,7 @@ def test_columns_that_are_not_there_or_not_clear(
     assert words in refusal(lambda: joined(["a.csv", "b.csv"], scores, label, key))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.permutations(range(12)))
 def test_any_order_gives_the_same_columns(tmp_path_factory: pytest.TempPathFactory, order: list[int]) -> None:
     folder = tmp_path_factory.mktemp("joined")

@@ -13,6 +13,7 @@ from scipy.stats import binom, ksone
 from pac_wrap.method.curves import band
 from pac_wrap.method.curves.band import Held, keeping
 from statistical.claims import assert_power, assert_rate
+from support.examples import examples
 
 # a first prototype in another language gave these: n, then the failure of upper(count, n, level) by level
 REFERENCE = {
@@ -49,7 +50,7 @@ def test_the_reference_figures_come_out(n: int, level: float, expected: float) -
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_it_agrees_with_exact_fractions(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 9))
     inner = st.integers(1, 63).map(lambda k: k / 64)

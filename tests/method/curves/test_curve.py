@@ -29,6 +29,7 @@ from pac_wrap.method.curves.band import Given, band_of
 from pac_wrap.method.curves.curve import best, cells
 from pac_wrap.tails.bounds import Budget
 from statistical.claims import assert_at_most, assert_power, assert_rate
+from support.examples import examples
 from support.kept import kept as kept_by
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.UpsideDownWarning")
@@ -54,7 +55,7 @@ def bounds(normal: list[float], anomalous: list[float], threshold: float) -> tup
 
 
 @given(CLASSES, CLASSES, ODD)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_bounds_are_those_of_the_errors_that_the_rule_makes(
     normal: list[float], anomalous: list[float], threshold: float
 ) -> None:
@@ -65,7 +66,7 @@ def test_bounds_are_those_of_the_errors_that_the_rule_makes(
 
 
 @given(CLASSES, CLASSES, st.floats(allow_nan=False, allow_infinity=False) | ODD)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_certificate_of_any_threshold_can_be_verified(
     normal: list[float], anomalous: list[float], threshold: float
 ) -> None:

@@ -31,6 +31,7 @@ from pac_wrap.method.groups.columns import Counts, shares_of
 from pac_wrap.method.promise import OF_POOL
 from pac_wrap.tails import error_budget, min_samples
 from pac_wrap.tails.bounds import cdf, common_share, tails_at
+from support.examples import examples
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -70,7 +71,7 @@ def _not_upside_down() -> None:
     warnings.simplefilter("ignore", UpsideDownWarning)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(ROWS, st.sampled_from(STRATEGIES), st.sampled_from([np.float64, np.float32]))
 def test_each_group_gets_what_calibrate_gives(
     rows: list[tuple[float, bool, str]], overlap: Any, kind: Any
@@ -93,7 +94,7 @@ def test_each_group_gets_what_calibrate_gives(
 def test_half_of_the_drawn_tables_have_a_group_that_separates() -> None:
     regimes: list[set[str]] = []
 
-    @settings(max_examples=100, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=examples(100), deadline=None, database=None, derandomize=True)
     @given(ROWS)
     def drawn(rows: list[tuple[float, bool, str]]) -> None:
         scores, labels, groups = (np.array(column) for column in zip(*rows, strict=True))
@@ -106,7 +107,7 @@ def test_half_of_the_drawn_tables_have_a_group_that_separates() -> None:
 
 
 @pytest.mark.parametrize("asked", [Guarantee(0.4, None, 0.3), Guarantee(None, 0.4, delta_fnr=0.3)])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=ROWS)
 def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, bool, str]]) -> None:
     scores: np.ndarray = np.array([row[0] for row in rows])
@@ -175,7 +176,7 @@ CEILINGS = st.sampled_from([0.02, 0.1, 0.3, 0.5])
 DELTAS = st.sampled_from([0.01, 0.05, 0.25])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(SIZES, st.tuples(CEILINGS, CEILINGS), st.tuples(DELTAS, DELTAS), st.booleans(), st.randoms())
 def test_all_groups_together_keep_what_is_asked_for_and_hardly_more(
     sizes: list[tuple[int, int]],

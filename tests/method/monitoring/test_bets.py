@@ -14,6 +14,7 @@ from scipy.stats import binom
 from pac_wrap.method.monitoring import bets as module
 from pac_wrap.method.monitoring.bets import Bets, Placed, log_wealth
 from statistical.claims import assert_at_most, assert_power
+from support.examples import examples
 
 NONE = np.empty(0, dtype=np.int64)
 BETS = Bets.above(0.05)
@@ -79,7 +80,7 @@ def test_nothing_is_won_on_average(rate: float, most: float, monkeypatch: pytest
         np.testing.assert_allclose(means, 1.0, rtol=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(ONE_PART, max_size=6), st.sampled_from([0.5, 0.05, 0.001]))
 def test_parts_do_not_matter(parts: list[list[int]], alpha: float) -> None:
     whole = np.array([label for part in parts for label in part], dtype=np.int64)
@@ -99,7 +100,7 @@ def test_parts_do_not_matter(parts: list[list[int]], alpha: float) -> None:
         np.testing.assert_array_equal(one, two)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.integers(0, 1), max_size=300), st.sampled_from([0.5, 0.05, 0.001]))
 def test_the_first_label_that_reaches_the_bar_is_found(labels: list[int], alpha: float) -> None:
     _, heights, reached = taken(BETS, np.array(labels, dtype=np.int64), -log(alpha))

@@ -18,6 +18,7 @@ from pac_wrap import Guarantee, InputError, Monitor, Rule, calibrate, calibrate_
 from pac_wrap.method.monitoring.alarm import Alarm
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.streams.verdict_stream import VerdictStream
+from support.examples import examples
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
@@ -61,7 +62,7 @@ def test_it_watches_promises_undecided_points_and_scores() -> None:
     assert str(monitor).endswith("no alarm")
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.lists(st.integers(0, 1200), max_size=8), st.sampled_from([0.0, 1.0]))
 def test_how_rows_are_cut_changes_nothing(cuts: list[int], drift: float) -> None:
     batch, whole, parts = rows(1200, drift), Monitor(CERTIFICATE, CURVE), Monitor(CERTIFICATE, CURVE)
@@ -93,7 +94,7 @@ def test_the_shares_of_all_watches_are_alpha(curve: Any, asked: Any, overlap: An
     assert sum(shares) == pytest.approx(0.3, rel=1e-12)
 
 
-@settings(max_examples=4)
+@settings(max_examples=examples(4))
 @given(st.randoms(use_true_random=False), st.sampled_from([0.0, 1.0]))
 def test_rows_that_count_together_may_come_in_any_order(random: Any, drift: float) -> None:
     batch, one, other = rows(900, drift), Monitor(CERTIFICATE, CURVE), Monitor(CERTIFICATE, CURVE)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from pac_wrap import CertificateError, InputError, Monitor, calibrate, certify_curve
 from pac_wrap.base.files import held
 from pac_wrap.errors import OutputError
+from support.examples import examples
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
@@ -34,7 +35,7 @@ def feed(monitor: Monitor, start: int, end: int) -> None:
     monitor.update(VERDICTS[start:end], LABELS[start:end], scores=SCORES[start:end], id=f"{start} {end}")
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(st.lists(st.integers(1, 3999), min_size=1, max_size=5, unique=True))
 def test_it_goes_on_as_if_never_interrupted(cuts: list[int]) -> None:
     ends = [0, *sorted(cuts), 4000]

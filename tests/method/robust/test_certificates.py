@@ -43,6 +43,7 @@ from pac_wrap.report.account import Figure, account_of
 from pac_wrap.report.pictures import Drawing, panels
 from pac_wrap.report.render import as_json, html
 from pac_wrap.validation import independent_violation
+from support.examples import examples
 from support.exceeded import exceeded
 from support.kept import kept as kept_by
 from support.resealed import mutants, tampered
@@ -284,7 +285,7 @@ def test_the_radius_of_a_certificate() -> None:
     assert panels({"FPR": 0.9995}) == panels({}) == ()
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(rate=st.floats(0.001, 0.4), factor=st.floats(1.01, 2.4))
 def test_a_shift_within_the_radius_keeps_the_looser_ceiling(rate: float, factor: float) -> None:
     made = calibrate(range(5000), range(6000, 11000), Guarantee(rate, rate))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pac_wrap import KL, ChiSquared, DensityRatio, Guarantee, InputError, TotalVariation, calibrate
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, Shift
 from pac_wrap.tails import min_samples
+from support.examples import examples
 from support.strategies import refusal
 
 Masses = np.ndarray
@@ -76,7 +77,7 @@ def test_the_worst_case_is_attained_by_two_points(shift: Shift, ceiling: float) 
 
 
 @pytest.mark.parametrize("shift", SOME, ids=str)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(ceiling=ceilings)
 def test_before_and_after_undo_each_other_and_never_in_their_own_favour(shift: Shift, ceiling: float) -> None:
     rate = shift.before(ceiling)
@@ -90,7 +91,7 @@ def test_before_and_after_undo_each_other_and_never_in_their_own_favour(shift: S
 
 
 @pytest.mark.parametrize("shift", SOME, ids=str)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(pair=st.tuples(st.floats(1e-9, 1.0), st.floats(1e-9, 1.0)))
 def test_what_a_rate_may_become_rises_with_it_and_stays_a_rate(
     shift: Shift, pair: tuple[float, float]
@@ -100,7 +101,7 @@ def test_what_a_rate_may_become_rises_with_it_and_stays_a_rate(
 
 
 @pytest.mark.parametrize("kind", SHIFTS)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(pair=st.tuples(st.floats(1e-6, 0.99), st.floats(1e-6, 0.99)))
 def test_more_room_needs_less_at_calibration(kind: Any, pair: tuple[float, float]) -> None:
     small, large = (kind(1.0 + size if kind is DensityRatio else size) for size in sorted(pair))
@@ -109,7 +110,7 @@ def test_more_room_needs_less_at_calibration(kind: Any, pair: tuple[float, float
 
 
 @pytest.mark.parametrize("kind", SHIFTS)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     masses=st.lists(st.tuples(st.integers(1, 50), st.integers(0, 50)), min_size=2, max_size=4).filter(
         lambda pairs: sum(q for _, q in pairs) > 0
@@ -134,7 +135,7 @@ def test_no_event_of_any_distribution_within_the_distance_is_likelier(
 
 
 @pytest.mark.parametrize("kind", SHIFTS)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(pair=st.tuples(st.floats(1e-6, 0.99), st.floats(1e-6, 0.99)).filter(lambda two: two[0] != two[1]))
 def test_the_farthest_shift_between_two_rates_is_exact(kind: Any, pair: tuple[float, float]) -> None:
     low, high = sorted(pair)

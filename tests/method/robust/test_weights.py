@@ -23,6 +23,7 @@ from pac_wrap.method.robust.weights import Draws, Weighting, survivors
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.tails.bounds import cdf_at_most
+from support.examples import examples
 from support.resealed import tampered
 from support.strategies import refusal
 
@@ -200,7 +201,7 @@ def first_accepted(scores: Any, low: Any, high: Any, rate: float, delta: float, 
 
 
 @pytest.mark.parametrize("fpr", [True, False])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     points=st.lists(
         st.tuples(st.sampled_from([-inf, 0.0, 1.0, 2.0, 3.0, inf]), st.sampled_from("nlb")),

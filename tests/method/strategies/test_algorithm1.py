@@ -16,6 +16,7 @@ from pac_wrap.method.strategies.raising import Algorithm1
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget
 from pac_wrap.tails.levels import fixed_level
+from support.examples import examples
 from support.strategies import (
     LARGEST,
     Floats,
@@ -167,7 +168,7 @@ def test_levels_without_a_budget_are_left_out_and_no_others(
     assert kept == every[first:]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tied | scores(1), shifted | scores(1), guarantee, raising)
 def test_the_first_level_that_separates_is_chosen(
     normal: Floats, anomalous: Floats, guarantee: Guarantee, strategy: Algorithm1

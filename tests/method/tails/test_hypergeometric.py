@@ -13,6 +13,7 @@ from pac_wrap import Guarantee
 from pac_wrap.tails import bounds
 from pac_wrap.tails.bounds import hypergeometric_cdf
 from pac_wrap.validation import independent_violation
+from support.examples import examples
 
 
 def counted(k: int, n: int, marked: int, total: int) -> float:
@@ -43,7 +44,7 @@ def draws(draw: st.DrawFn) -> tuple[int, int, int, int]:
     return draw(near | st.integers(0, total)), n, marked, total
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(draws())
 @example((700, 750, 750, 1500))  # 1.0
 @example((0, 549, 549, 1100))  # below the least double
@@ -52,7 +53,7 @@ def test_larger_cases_are_the_nearest_double(case: tuple[int, int, int, int]) ->
     assert hypergeometric_cdf(*case) == counted(*case)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(draws())
 def test_where_the_sums_leave_doubt_every_way_is_counted(case: tuple[int, int, int, int]) -> None:
     k, n, marked, total = case

@@ -21,6 +21,7 @@ from pac_wrap_paper.studies.charts import Interval
 from pac_wrap_paper.studies.printed import Q1, Q1_TRIALS, Q3_MEANS, Q3_TRIALS, count_behind
 from pac_wrap_paper.studies.study import Spread, Study
 from support.datafolder import empty_cache, small_file
+from support.examples import examples
 
 DETECTORS = ("isolation forest", "LOF")
 
@@ -106,7 +107,7 @@ def rounded(count: int, trials: int) -> Interval:
 
 
 @pytest.mark.parametrize("trials", [Q3_TRIALS, Q1_TRIALS])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(count=st.integers(0, 240))
 def test_the_count_behind_an_interval_is_the_middle_of_all_that_give_it(trials: int, count: int) -> None:
     shown = rounded(count, trials)
