@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from pac_wrap.ranks.kernels import kernels, library
@@ -28,6 +30,9 @@ for name, number in (("few", FEW), ("all", ALL)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile("few")
+
+# the commands are put together once, not for each of the thousands that are called in this process
+setattr(typer.testing, "_get_command", cache(typer.main.get_command))  # noqa: B010
 
 LEFT_OUT = pytest.StashKey[int]()
 
