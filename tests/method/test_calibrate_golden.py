@@ -63,9 +63,15 @@ def test_the_samples_are_the_same_to_the_last_bit() -> None:
         assert [len(scores) for scores in recipes.sample(name)] == facts["sizes"]
 
 
-@pytest.mark.parametrize("index", range(len(CASES)))
-def test_a_calibration_gives_what_it_gave(index: int) -> None:
-    case, (made, warned) = CASES[index], certificate(index)
+@pytest.mark.parametrize("sample", KEPT["samples"])
+def test_a_calibration_gives_what_it_gave(sample: str) -> None:
+    for index, case in enumerate(CASES):
+        if case["sample"] == sample:
+            _same(index, case)
+
+
+def _same(index: int, case: dict[str, Any]) -> None:
+    made, warned = certificate(index)
     found = case["found"]
     assert warned == found["warns"]
     assert hex_of(made.thresholds.alarm_from) == found["alarm_from"]

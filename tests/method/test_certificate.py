@@ -6,7 +6,7 @@ import warnings
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from itertools import product
-from math import comb, inf, prod
+from math import inf, prod
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from pac_wrap.method.rule import Thresholds
 from pac_wrap.method.strategies.looks import Looks
 from support.examples import examples
 from support.resealed import sealed, tampered
-from support.strategies import calibrate_quietly
+from support.strategies import calibrate_quietly, exact_tail
 
 RNG = np.random.default_rng(0)
 NORMAL = RNG.normal(0, 1, 2000)
@@ -87,12 +87,6 @@ def test_deltas_that_leave_no_joint_confidence_say_so() -> None:
     assert certificate.confidence == 0.0
 
 
-def tail(k: int, n: int, p: float) -> Fraction:
-    """Return F(k; n, p), exactly."""
-    rate = Fraction(p)
-    return sum((comb(n, i) * rate**i * (1 - rate) ** (n - i) for i in range(k + 1)), Fraction(0))
-
-
 @pytest.mark.parametrize(("sizes", "stated"), [((3000, 200), 0.925999), ((865, 170), 0.93172)])
 def test_the_confidence_in_both_ceilings_is_the_product_of_the_exact_ones(
     sizes: tuple[int, int], stated: float
@@ -102,7 +96,7 @@ def test_the_confidence_in_both_ceilings_is_the_product_of_the_exact_ones(
     for evidence in (found.fpr, found.fnr):
         assert evidence.budget is not None
         assert evidence.budget.errors is not None
-        exact *= 1 - tail(evidence.budget.errors, evidence.n, 0.05)
+        exact *= 1 - exact_tail(evidence.budget.errors, evidence.n, 0.05)
     assert found.confidence == pytest.approx(float(exact), rel=1e-13)
     assert found.confidence == pytest.approx(stated, abs=1e-6)
     assert f"jointly {stated}" in str(found)

@@ -44,13 +44,14 @@ def failures(n: int, first: int, ceilings: Floats, places: Floats) -> Floats:
 def fixed_failures(n: int, ceilings: Floats, level: float, places: Floats) -> Floats:
     """Return at each c how likely the first level whose budget covers the count below c fails: eq. (15)."""
     total, before = np.zeros(places.size), -1
+    chances = binom.pmf(np.arange(n + 1)[:, np.newaxis], n, places)
     for ceiling in ceilings:
         budget = exact_budget(n, float(ceiling), level)
-        if budget is None:
+        if budget is None or budget == before:
             continue
         share = np.clip((ceiling - places) / (1.0 - places), 0.0, 1.0)
-        for h in range(before + 1, budget + 1):
-            total += binom.pmf(h, n, places) * binom.cdf(budget - h, n - h, share)
+        h = np.arange(before + 1, budget + 1)[:, np.newaxis]
+        total += (chances[before + 1 : budget + 1] * binom.cdf(budget - h, n - h, share)).sum(axis=0)
         before = budget
     return total
 

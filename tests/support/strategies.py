@@ -5,8 +5,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import accumulate
-from math import comb, inf, nextafter
+from itertools import accumulate, takewhile
+from math import comb, floor, inf, nextafter
 from typing import Any
 
 import mpmath
@@ -40,8 +40,9 @@ def exact_budget(n: int, rate: float, delta: float) -> int | None:
     """Return max{k : F(k; n, rate) <= delta} by trying every k, in whole numbers."""
     hit, scale = rate.as_integer_ratio()
     weights = (comb(n, i) * hit**i * (scale - hit) ** (n - i) for i in range(n + 1))
-    limit = Fraction(delta) * scale**n
-    return max((k for k, total in enumerate(accumulate(weights)) if total <= limit), default=None)
+    limit = floor(Fraction(delta) * scale**n)
+    within = sum(1 for _ in takewhile(lambda total: total <= limit, accumulate(weights)))
+    return within - 1 if within else None
 
 
 def tail_60(k: int, n: int, p: float) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import product
-from math import inf, nextafter
+from math import comb, inf, nextafter
 
 import mpmath as mp
 import numpy as np
@@ -61,11 +61,12 @@ def wealth_of_rate(labels: Sequence[int], e: float) -> list[mp.mpf]:
     """Eqs. (81) and (82) after each label."""
     limit = mp.mpf(e)
     bets = [[rate / limit if one else (1 - rate) / (1 - limit) for one in labels] for rate in rates(e)]
+    powers, others = ([base**i for i in range(len(labels) + 2)] for base in (limit, 1 - limit))
     found = []
     for n, again in enumerate(started_again(bets), start=1):
         k = sum(labels[:n])
-        tail = sum(mp.binomial(n + 1, i) * limit**i * (1 - limit) ** (n + 1 - i) for i in range(k + 1))
-        mass = mp.binomial(n, k) * limit**k * (1 - limit) ** (n - k)
+        tail = sum(comb(n + 1, i) * powers[i] * others[n + 1 - i] for i in range(k + 1))
+        mass = comb(n, k) * powers[k] * others[n - k]
         found.append(tail / ((1 - limit) * (n + 1) * mass) / 2 + again / 2)
     return found
 
@@ -104,6 +105,14 @@ def edge(curve: Curve, scores: np.ndarray, level: float, *, normal: bool) -> flo
     return max(float(t) for t in scores if curve.fnr(float(t)) <= level)
 
 
+def staked(curve: Curve, low: float, high: float, part: float, scores: np.ndarray) -> list[mp.mpf]:
+    """Eq. (91): the factor of each point, which wins between the thresholds and loses outside."""
+    a, b = 1 - mp.mpf(curve.fpr(low)), 1 - mp.mpf(curve.fnr(high))
+    stake = mp.mpf(part) * min(a / (1 - a), b / (1 - b))
+    lost = 1 - stake * (1 - a) / a, 1 - stake * (1 - b) / b
+    return [lost[0] if s < low else lost[1] if s >= high else 1 + stake for s in scores]
+
+
 def test_wealth_of_scores() -> None:
     """Eqs. (90) and (91): every pair of thresholds, every stake."""
     rng = np.random.default_rng(3)
@@ -112,16 +121,14 @@ def test_wealth_of_scores() -> None:
     monitor = Monitor(certificate, curve)
     scores = rng.normal(np.where(rng.random(100) < 0.3, 5.0, 0.6))
     levels = (0.01, 0.03, 0.08, 0.2, 0.4)
-    bets = []
+    lows = [edge(curve, normal, level, normal=True) for level in levels]
+    highs = [edge(curve, anomalous, level, normal=False) for level in levels]
     with mp.workdps(40):
-        for one, two, part in product(levels, levels, (0.5, 0.2, 0.08, 0.03)):
-            low, high = edge(curve, normal, one, normal=True), edge(curve, anomalous, two, normal=False)
-            a, b = 1 - mp.mpf(curve.fpr(low)), 1 - mp.mpf(curve.fnr(high))
-            if low >= high:  # nothing lies between
-                continue
-            stake = mp.mpf(part) * min(a / (1 - a), b / (1 - b))
-            lost = 1 - stake * (1 - a) / a, 1 - stake * (1 - b) / b
-            bets.append([lost[0] if s < low else lost[1] if s >= high else 1 + stake for s in scores])
+        bets = [
+            staked(curve, low, high, part, scores)
+            for low, high, part in product(lows, highs, (0.5, 0.2, 0.08, 0.03))
+            if low < high  # else nothing lies between
+        ]
         expected = started_again(bets)
         for n, score in enumerate(scores):
             monitor.update(certificate.verdicts([score]), scores=[score])

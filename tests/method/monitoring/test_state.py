@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,17 @@ def test_on_a_file_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def state() -> Monitor:
+@cache
+def state() -> str:
     monitor = Monitor(CERTIFICATE, CURVE)
     for start in range(0, 4000, 1000):
         feed(monitor, start, start + 1000)
-    return monitor
+    return monitor.to_json()
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> str:
     """The file with a change, and a checksum that fits it."""
-    content = json.loads(state().to_json())
+    content = json.loads(state())
     del content["checksum"]
     change(content)
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -144,7 +146,7 @@ def test_what_cannot_be_is_refused(change: Callable[[dict[str, Any]], object], r
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    text = state().to_json()
+    text = state()
     path = tmp_path / "watch.json"
     path.write_text(text.replace('"rows": 4000', '"rows": 4001'))
     with pytest.raises(

@@ -38,17 +38,18 @@ def enumerated(rate: Fraction, looks: list[int], budgets: list[int]) -> list[Fra
 
 def walked(rate: Fraction, looks: list[int], budgets: list[int]) -> list[Fraction]:
     """Return the same label by label, in fractions: a second way that also goes far."""
-    alive, found, at = {0: Fraction(1)}, [], 0
+    hit, scale = rate.as_integer_ratio()
+    alive, found, at = {0: 1}, [], 0  # numerators over scale**at
     for n, budget in zip(looks, budgets, strict=True):
         for _ in range(n - at):
-            after: dict[int, Fraction] = {}
-            for count, chance in alive.items():
-                after[count] = after.get(count, Fraction(0)) + chance * (1 - rate)
-                after[count + 1] = after.get(count + 1, Fraction(0)) + chance * rate
+            after: dict[int, int] = {}
+            for count, ways in alive.items():
+                after[count] = after.get(count, 0) + ways * (scale - hit)
+                after[count + 1] = after.get(count + 1, 0) + ways * hit
             alive = after
         at = n
-        found.append(sum((chance for count, chance in alive.items() if count <= budget), Fraction(0)))
-        alive = {count: chance for count, chance in alive.items() if count > budget}
+        found.append(Fraction(sum(ways for count, ways in alive.items() if count <= budget), scale**at))
+        alive = {count: ways for count, ways in alive.items() if count > budget}
     return found
 
 
