@@ -9,10 +9,10 @@ class, 27,225 pairs. Probabilities are counts among `PARTS**(n + m)` equally lik
 import warnings
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations
 from math import factorial, floor, inf, prod
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ PARTS: Final = 8
 
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Side = Literal["fpr", "fnr"]
 
 
 def compositions(total: int, cells: int) -> Iterator[tuple[int, ...]]:
@@ -63,45 +64,60 @@ class Answers:
         """Return a value of each certificate; rows are normal samples, columns anomalous ones."""
         return np.array([[value(certificate) for certificate in row] for row in self.grid])
 
-    def deltas(self, side: str) -> set[float]:
-        """Return the certified deltas of a side, "fpr" or "fnr"."""
+    @cached_property
+    def verdicts(self) -> NDArray[np.int8]:
+        """The verdict on each score of the support, for each pair of samples."""
+        return self.read(lambda certificate: certificate.verdicts(SUPPORT))
+
+    def deltas(self, side: Side) -> set[float]:
+        """Return the certified deltas of a side."""
         certified = (kept(certificate) for row in self.grid for certificate in row)
         return {getattr(promise, f"delta_{side}") for promise in certified if promise is not None}
 
+    def ceilings(self, side: Side) -> NDArray[np.float64]:
+        """Return the certified ceilings of a side; 1 where nothing is promised, so nothing can be broken."""
+        clauses = self.read(lambda certificate: getattr(certificate, side).certified)
+        return np.array([[1.0 if clause is None else clause.ceiling for clause in row] for row in clauses])
+
+    @cached_property
+    def stated(self) -> float:
+        """The confidence in both ceilings together; it is higher only where one is not promised."""
+        found = [certificate for row in self.grid for certificate in row]
+        both = {one.confidence for one in found if None not in (one.fpr.certified, one.fnr.certified)}
+        assert len(both) <= 1
+        return min(one.confidence for one in found)
+
+    @cached_property
     def too_many_alarms(self) -> Flags:
-        """Return whether P(verdict 1 | normal) exceeds its ceiling, per population and pair of samples."""
-        return self.exceeds(self.read(lambda certificate: certificate.verdicts(SUPPORT) == 1), "max_fpr")
+        """Whether P(verdict 1 | normal) exceeds its ceiling, per population and pair of samples."""
+        return self.exceeds(self.verdicts == 1, "fpr")
 
+    @cached_property
     def too_many_misses(self) -> Flags:
-        """Return whether P(verdict 0 | anomalous) exceeds its ceiling, per population and pair of samples."""
-        return self.exceeds(self.read(lambda certificate: certificate.verdicts(SUPPORT) == 0), "max_fnr")
+        """Whether P(verdict 0 | anomalous) exceeds its ceiling, per population and pair of samples."""
+        return self.exceeds(self.verdicts == 0, "fnr")
 
-    def exceeds(self, region: Flags, ceiling: str) -> Flags:
+    def exceeds(self, region: Flags, side: Side) -> Flags:
         """Return whether a region of scores carries more than the certified ceiling, in each population.
 
-        A ceiling is the exact value of its double; where nothing is promised, nothing can be violated.
+        A ceiling is the exact value of its double.
         """
-        ceilings = self.read(lambda certificate: getattr(kept(certificate), ceiling, None) or 1.0)
-        allowed = np.array([[floor(Fraction(value) * PARTS) for value in row] for row in ceilings])
-        masses = np.einsum("ijs,ps->pij", region.astype(np.int64), POPULATIONS)
-        return np.asarray(masses > allowed)
+        ceilings, place = np.unique(self.ceilings(side), return_inverse=True)
+        allowed = np.array([floor(Fraction(value) * PARTS) for value in ceilings])[place]
+        return np.asarray(masses(region) > allowed.reshape(region.shape[:2]))
 
     def count_alarms(self, violated: Flags) -> Whole:
         """Return in how many draws the FPR is violated, per normal (row) and anomalous population."""
-        return _whole(np.einsum("pi,pij->pj", weights(self.n), violated) @ weights(self.m).T)
+        return _whole(_weighed(violated, self.n, 1).sum(axis=1) @ weights(self.m).T)
 
     def count_misses(self, violated: Flags) -> Whole:
         """Return in how many draws the FNR is violated, per normal (row) and anomalous population."""
-        return _whole(weights(self.n) @ np.einsum("qj,qij->iq", weights(self.m), violated))
+        return _whole(weights(self.n) @ _weighed(violated, self.m, 2).sum(axis=2).T)
 
     def count_either(self, alarms: Flags, misses: Flags) -> Whole:
         """Return in how many draws either rate is violated, per normal (row) and anomalous population."""
-        normal, anomalous = weights(self.n).astype(float), weights(self.m).astype(float)
-        rows = [
-            np.einsum("qj,qj->q", np.tensordot(weight, mask | misses, axes=(0, 1)), anomalous)
-            for weight, mask in zip(normal, alarms, strict=True)
-        ]
-        return _whole(np.array(rows))
+        both = np.tensordot(_weighed(alarms, self.n, 1), _weighed(misses, self.m, 2), axes=((1, 2), (1, 2)))
+        return self.count_alarms(alarms) + self.count_misses(misses) - _whole(both)
 
     def worst(self, count: Whole) -> Fraction:
         """Return the largest probability over all pairs of populations."""
@@ -124,5 +140,15 @@ def scores(n: int) -> list[list[float]]:
     return [list(np.repeat(SUPPORT, sample)) for sample in compositions(n, len(SUPPORT))]
 
 
-def _whole(counts: NDArray[Any]) -> Whole:
+def masses(region: Flags) -> Whole:
+    """Return how many of the parts of each population a region of scores carries, per pair of samples."""
+    return np.asarray(np.moveaxis(region.astype(np.int64) @ POPULATIONS.T, -1, 0))
+
+
+def _weighed(violated: Flags, size: int, axis: int) -> NDArray[np.float64]:
+    """Return the draws of each sample along an axis, where violated; doubles, as all stay below 2**53."""
+    return np.asarray(np.expand_dims(weights(size).astype(np.float64), 3 - axis) * violated)
+
+
+def _whole(counts: NDArray[np.float64]) -> Whole:
     return np.asarray(counts).astype(np.int64)

@@ -29,6 +29,9 @@ LOOSE = [
 ]
 
 
+sizes = pytest.mark.parametrize("size", slow_but(1, [(3, 2), (4, 3)]))
+
+
 def every_strategy(correction: Correction, *positions: float) -> list[Algorithm1]:
     growths: tuple[Growth, ...] = get_args(Growth)
     sides: tuple[Raised, ...] = get_args(Raised)
@@ -47,8 +50,8 @@ def start(strategy: Algorithm1) -> Guarantee:
     return LOW_DELTAS if strategy.relax_delta else LOW_CEILINGS
 
 
-def answers_to(strategy: Algorithm1, guarantee: Guarantee | None = None, n: int = 4, m: int = 3) -> Answers:
-    return answers(n, m, guarantee or start(strategy), strategy)
+def answers_to(strategy: Algorithm1, size: tuple[int, int], guarantee: Guarantee | None = None) -> Answers:
+    return answers(*size, guarantee or start(strategy), strategy)
 
 
 def levels_of(strategy: Algorithm1, n: int, m: int) -> list[Guarantee]:
@@ -96,14 +99,15 @@ def surviving_delta(strategy: Algorithm1, side: str, n: int, m: int) -> float:
     return last / len(levels) if strategy.relax_delta and side in raised_sides(strategy) else last
 
 
+@sizes
 @pytest.mark.parametrize("strategy", slow_but(6, every_strategy("exact", 0.0, 0.5, 1.0)), ids=name)
-def test_delta_survives_the_choice_of_a_level(strategy: Algorithm1) -> None:
-    answer = answers_to(strategy)
+def test_delta_survives_the_choice_of_a_level(strategy: Algorithm1, size: tuple[int, int]) -> None:
+    answer = answers_to(strategy, size)
     delta_fpr = surviving_delta(strategy, "fpr", answer.n, answer.m)
     delta_fnr = surviving_delta(strategy, "fnr", answer.n, answer.m)
     assert answer.deltas("fpr") == {delta_fpr}
     assert answer.deltas("fnr") == {delta_fnr}
-    alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
+    alarms, misses = answer.too_many_alarms, answer.too_many_misses
     assert answer.worst(answer.count_alarms(alarms)) <= Fraction(delta_fpr)
     assert answer.worst(answer.count_misses(misses)) <= Fraction(delta_fnr)
     assert 0 < answer.worst(answer.count_either(alarms, misses)) <= Fraction(delta_fpr) + Fraction(delta_fnr)
@@ -116,18 +120,21 @@ def test_delta_survives_the_choice_of_a_level(strategy: Algorithm1) -> None:
 @pytest.mark.parametrize("asked", LOOSE, ids=lambda asked: f"{asked.max_fpr}-{asked.max_fnr}")
 def test_no_small_population_breaks_a_delta(asked: Guarantee, n: int, m: int, position: float) -> None:
     answer = answers(n, m, asked, Algorithm1(0.125, position=position))
-    fpr = answer.worst(answer.count_alarms(answer.too_many_alarms()))
-    fnr = answer.worst(answer.count_misses(answer.too_many_misses()))
+    fpr = answer.worst(answer.count_alarms(answer.too_many_alarms))
+    fnr = answer.worst(answer.count_misses(answer.too_many_misses))
     assert answer.deltas("fpr") <= {asked.delta_fpr}
     assert fpr <= Fraction(asked.delta_fpr)
     assert fnr <= Fraction(asked.delta_fnr)
     assert max(fpr, fnr) > 0
 
 
+@sizes
 @pytest.mark.parametrize("strategy", every_strategy(None, 0.5), ids=name)
-def test_without_a_correction_the_union_of_the_levels_bounds_the_violations(strategy: Algorithm1) -> None:
-    answer = answers_to(strategy)
-    assert_within_union(strategy, answer, answer.too_many_alarms(), answer.too_many_misses())
+def test_without_a_correction_the_union_of_the_levels_bounds_the_violations(
+    strategy: Algorithm1, size: tuple[int, int]
+) -> None:
+    answer = answers_to(strategy, size)
+    assert_within_union(strategy, answer, answer.too_many_alarms, answer.too_many_misses)
 
 
 def assert_within_union(strategy: Algorithm1, answer: Answers, alarms: Flags, misses: Flags) -> None:
@@ -139,43 +146,46 @@ def assert_within_union(strategy: Algorithm1, answer: Answers, alarms: Flags, mi
 def test_without_a_correction_one_side_does_exceed_its_delta() -> None:
     """Why there is a correction: without it a delta of 0.32 is broken with probability 0.46."""
     guarantee = Guarantee(0.124, 0.124, 0.32, 0.32)
-    uncorrected = answers_to(Algorithm1(step=0.125, correction=None, position=0.0), guarantee, 4, 4)
+    uncorrected = answers_to(Algorithm1(step=0.125, correction=None, position=0.0), (4, 4), guarantee)
     assert uncorrected.deltas("fpr") == {0.32}
-    alarms = uncorrected.count_alarms(uncorrected.too_many_alarms())
+    alarms = uncorrected.count_alarms(uncorrected.too_many_alarms)
     assert uncorrected.worst(alarms) == Fraction(119, 256)
-    corrected = answers_to(Algorithm1(step=0.125, position=0.0), guarantee, 4, 4)
-    worst = corrected.worst(corrected.count_alarms(corrected.too_many_alarms()))
+    corrected = answers_to(Algorithm1(step=0.125, position=0.0), (4, 4), guarantee)
+    worst = corrected.worst(corrected.count_alarms(corrected.too_many_alarms))
     assert worst == Fraction(1221, 4096) <= Fraction(0.32)
 
 
 def test_without_a_correction_the_joint_promise_breaks_too() -> None:
     guarantee = Guarantee(0.124, 0.124, 0.32, 0.1)
-    answer = answers_to(Algorithm1(step=0.125, correction=None, position=0.0), guarantee, 4, 4)
-    either = answer.count_either(answer.too_many_alarms(), answer.too_many_misses())
+    answer = answers_to(Algorithm1(step=0.125, correction=None, position=0.0), (4, 4), guarantee)
+    either = answer.count_either(answer.too_many_alarms, answer.too_many_misses)
     assert answer.worst(either) == Fraction(227, 512) > Fraction(sum(one.delta for one in guarantee.promises))
 
 
 def test_the_confidence_of_the_reached_level_alone_does_not_survive() -> None:
     """Why a relaxed certificate promises delta, although the budget of its level has a higher confidence."""
     guarantee = Guarantee(0.499, 0.499, 0.32, 0.32)
-    answer = answers_to(Algorithm1(step=0.125, position=0.0), guarantee, 4, 4)
+    answer = answers_to(Algorithm1(step=0.125, position=0.0), (4, 4), guarantee)
     budgets = [certificate.fpr.budget for row in answer.grid for certificate in row]
     doubt = 1 - min(budget.confidence for budget in budgets if budget is not None)
-    violated = answer.worst(answer.count_alarms(answer.too_many_alarms()))
+    violated = answer.worst(answer.count_alarms(answer.too_many_alarms))
     assert doubt < 0.2635
     assert violated == Fraction(1221, 4096)
     assert violated <= Fraction(0.32)
 
 
+@sizes
 @pytest.mark.parametrize("correction", ["exact", None])
 @pytest.mark.parametrize("growth", ["linear", "double"])
 @pytest.mark.parametrize("raised", ["both", "fpr", "fnr"])
-def test_raised_deltas_hold_up_to_every_level(correction: Correction, growth: Growth, raised: Raised) -> None:
+def test_raised_deltas_hold_up_to_every_level(
+    correction: Correction, growth: Growth, raised: Raised, size: tuple[int, int]
+) -> None:
     """P(violated, and level j or less was needed) is at most the tail of level j: the events are nested."""
     strategy = Algorithm1(0.125, growth, raised, True, correction)
-    answer = answers_to(strategy)
+    answer = answers_to(strategy, size)
     n, m = answer.n, answer.m
-    alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
+    alarms, misses = answer.too_many_alarms, answer.too_many_misses
     needed = reached(answer)
     for level, (k_fpr, k_fnr) in enumerate(zip(*level_budgets(strategy, n, m), strict=True)):
         fpr = formulas.fpr_broken(k_fpr, n, 0.749)[:, None] * PARTS**m
@@ -184,10 +194,11 @@ def test_raised_deltas_hold_up_to_every_level(correction: Correction, growth: Gr
         assert (answer.count_misses(misses & (needed <= level)) <= fnr).all()
 
 
+@sizes
 @pytest.mark.parametrize("strategy", every_strategy("exact", 0.5) + every_strategy(None, 0.5), ids=name)
-def test_no_level_is_raised_in_vain(strategy: Algorithm1) -> None:
+def test_no_level_is_raised_in_vain(strategy: Algorithm1, size: tuple[int, int]) -> None:
     """The level reached is the first at which some cut between two scores is within both budgets."""
-    answer = answers_to(strategy)
+    answer = answers_to(strategy, size)
     n, m = answer.n, answer.m
     cuts = range(1, len(SUPPORT))
     high = np.array([[sum(sample[cut:]) for cut in cuts] for sample in compositions(n, len(SUPPORT))])

@@ -31,8 +31,8 @@ SIZES = [(4, 3), (3, 4), (4, 4), (5, 3), (3, 5), (6, 4)]
 def worst(answer: Answers) -> tuple[Fraction, Fraction]:
     """Return how often each rate is broken in the worst of all pairs of populations."""
     return (
-        answer.worst(answer.count_alarms(answer.too_many_alarms())),
-        answer.worst(answer.count_misses(answer.too_many_misses())),
+        answer.worst(answer.count_alarms(answer.too_many_alarms)),
+        answer.worst(answer.count_misses(answer.too_many_misses)),
     )
 
 
