@@ -12,7 +12,7 @@ from benchmarks.peers import missing
 from benchmarks.record import Aim, Measure, Result
 from benchmarks.timing import Scale
 from pac_wrap import Guarantee, Monitor, calibrate
-from pac_wrap.method.monitoring.bets import log_wealth
+from pac_wrap.method.monitoring.bets import log_evidence
 
 Labels = NDArray[np.int64]
 CEILING = ALPHA = 0.05
@@ -44,7 +44,7 @@ def ours(labels: Labels) -> float:
 
 def one_bet(labels: Labels) -> float:
     """Return the same for one bet on a rate that was too high from the start."""
-    heights = log_wealth(np.cumsum(labels), np.arange(1, labels.size + 1), CEILING)
+    heights = log_evidence(np.cumsum(labels), np.arange(1, labels.size + 1), CEILING)
     return _first(heights >= -np.log(ALPHA))
 
 

@@ -18,7 +18,7 @@ from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import shared_together
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.planning.plan import TOLERATED
-from pac_wrap.method.robust.shift_and_noise import Room
+from pac_wrap.method.robust.shift_and_noise import Tolerance
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.report.numbers import ceiling, confidence
 from pac_wrap.tails import min_samples, upper_bound
@@ -102,7 +102,7 @@ def tables(found: Costs) -> str:
     needed = [[ceiling(rate), *(f"{min_samples(rate, USUAL, k):,}" for k in TOLERATED)] for rate in SHOWN]
     surer = [[ceiling(rate), *(f"{min_samples(rate, delta):,}" for delta in DELTAS)] for rate in SHOWN]
     kept = [[f"{n:,}", *(ceiling(upper_bound(k, n, USUAL)) for k in TOLERATED)] for n in AT_HAND]
-    rooms: dict[str, Room] = {
+    rooms: dict[str, Tolerance] = {
         "room for a shift of .005 in total variation": TotalVariation(0.005),
         "room for a density ratio of 2": DensityRatio(2),
         "room for a density ratio of 5": DensityRatio(5),
@@ -134,7 +134,7 @@ def _row(labels: Callable[[float], int]) -> list[str]:
     return [f"{labels(rate):,}" for rate in COLUMNS]
 
 
-def _with(room: Room, rate: float) -> int:
+def _with(room: Tolerance, rate: float) -> int:
     return min_samples(room.before(rate), USUAL)
 
 

@@ -434,7 +434,7 @@ def test_formats_and_files(folder: Path) -> None:
     done = watch(folder, folder / "t.csv", "--format", "prometheus", "-o", output, "--report", page)
     assert done.out == ""
     assert "pac_wrap_monitor_rows_total 3000\n" in output.read_text()
-    assert "Wealth over time" in page.read_text()
+    assert "Evidence over time" in page.read_text()
 
 
 HOSTILE = 'x"\\\n<b>'

@@ -94,7 +94,7 @@ def test_plan_knows_it(options: tuple[str, ...], labels: int) -> None:
         (("--shift", "tv:x"), "--shift must be tv:0.02"),
         (("--shift", "wasserstein:1"), "--shift must be tv:0.02"),
         (("--shift", "tv:2"), "must lie strictly between 0 and 1"),
-        (("--shift", "tv:0.06"), "leaves nothing to promise"),
+        (("--shift", "tv:0.06"), "is too low to tolerate"),
         (("--shift", "tv:0.01,tv:0.01,none"), "takes one text, or two"),
         (("--label-noise", "a"), "--label-noise must be 0.05 or 0.05:0.01, got 'a'"),
         (("--label-noise", "0.1:0.1:0.1"), "--label-noise must be"),

@@ -161,7 +161,7 @@ def monitor(
     output: Annotated[
         Path | None, Option("--output", "-o", help="Where to write it, instead of standard output.")
     ] = None,
-    report: Annotated[Path | None, Option(help="Also write a page with the wealth over time.")] = None,
+    report: Annotated[Path | None, Option(help="Also write a page with the evidence over time.")] = None,
 ) -> None:
     """Watch whether a certificate still keeps its promises; exit code 1 from the first alarm on.
 

@@ -62,7 +62,7 @@ def plan(
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
     ceilings = (max_fpr, max_fnr) if given else (0.05, 0.05)
     asked = Guarantee(*ceilings, delta, delta, **options.rooms_of(shift, label_noise))
-    if any(one is not None for one in (normal, anomalous, labels)) and any(asked.rooms.values()):
+    if any(one is not None for one in (normal, anomalous, labels)) and any(asked.tolerates.values()):
         raise InputError(
             "--shift and --label-noise are for a ceiling and the labels it needs; leave out --labels,"
             " --normal and --anomalous"

@@ -540,8 +540,8 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
 
     def _request(self) -> Request:
         rates = self.max_fpr, self.max_fnr, self.delta_fpr, self.delta_fnr
-        room = {"shift": self.shift, "label_noise": self.label_noise}
-        return Request.of(Guarantee(*rates, confidence=self.confidence, **room), self.overlap)
+        tolerated = {"shift": self.shift, "label_noise": self.label_noise}
+        return Request.of(Guarantee(*rates, confidence=self.confidence, **tolerated), self.overlap)
 
     def _calibrate(
         self,
@@ -570,7 +570,9 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
                 scores, anomalous, request, by=groups, together=self.together, pool=self.pool
             )
         if text:
-            certificate = replace(certificate, assumptions=assumed(OF_SUBJECTS, **request.guarantee.rooms))
+            certificate = replace(
+                certificate, assumptions=assumed(OF_SUBJECTS, **request.guarantee.tolerates)
+            )
             warnings.warn(text, DependenceWarning, stacklevel=3)
         self.certificate_ = certificate.with_provenance(
             detector=lineage(detector),

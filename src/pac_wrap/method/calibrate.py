@@ -31,7 +31,7 @@ from pac_wrap.method.promise import (
     as_guarantee,
     assumed,
     clause_of,
-    refuse_room,
+    refuse_tolerance,
     warn_of_lacking,
 )
 from pac_wrap.method.provenance import Traced
@@ -101,7 +101,7 @@ class Request:
         kept = overlap.one_sided or len(self.guarantee.promises) == 2
         object.__setattr__(self, "overlap", overlap if kept else Abstain())
         if self.overlap.given:
-            refuse_room(
+            refuse_tolerance(
                 self.guarantee, "a threshold read off a curve", "certificate.radius says how far it holds"
             )
 
@@ -171,7 +171,7 @@ def certificate_of(
         rule=Rule(*ends_of(made.low, made.high, score_type)),
         score_type=score_type,
         separable=made.separable,
-        assumptions=assumed(OF_DRAWS, **wanted.rooms),
+        assumptions=assumed(OF_DRAWS, **wanted.tolerates),
     )
 
 
@@ -268,7 +268,7 @@ def check_weighted(request: object, given: tuple[bool, bool]) -> None:
 
 def weighted(made: Certificate, draws: Draws, intervals: bool = False) -> Certificate:
     """Return a certificate of survivors that says what they survived."""
-    assumptions = assumed(OF_DRAWS, weights=True, **made.guarantee.rooms)
+    assumptions = assumed(OF_DRAWS, weights=True, **made.guarantee.tolerates)
     return replace(made, assumptions=assumptions, weighting=replace(draws.weighting, intervals=intervals))
 
 

@@ -280,8 +280,8 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     if certificate.lineage is not None:
         yield from certificate.lineage.problems(guarantee, strategy)
     usual = (OF_DRAWS, OF_SUBJECTS, OF_POOL) if taken is None else (OF_SERIES,)
-    rooms = guarantee.rooms | {"weights": certificate.weighting is not None}
-    if certificate.assumptions not in (assumed(one, **rooms) for one in usual):
+    tolerated = guarantee.tolerates | {"weights": certificate.weighting is not None}
+    if certificate.assumptions not in (assumed(one, **tolerated) for one in usual):
         yield f"these are not the assumptions of {'draws' if taken is None else 'a series'}"
     if certificate.weighting is not None:
         yield from _weighting_problems(certificate, certificate.weighting)

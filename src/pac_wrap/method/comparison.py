@@ -14,7 +14,7 @@ from pac_wrap.base.arguments import Scores, check_aligned, check_delta
 from pac_wrap.base.floats import confidence_left, kept_together
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.curves.curve import Curve, CurveRequest
-from pac_wrap.method.promise import Guarantee, refuse_room
+from pac_wrap.method.promise import Guarantee, refuse_tolerance
 from pac_wrap.method.rule import Thresholds, Verdict
 from pac_wrap.ranks.memory import auc, is_upside_down
 
@@ -65,7 +65,7 @@ def compare_scores(
     Each column is the scores and where the labels mark an anomaly. Each delta is divided once, among the
     detectors: any threshold of any of them may then be chosen, and picking the best costs nothing more.
     """
-    refuse_room(
+    refuse_tolerance(
         guarantee,
         "a comparison",
         "compare without it, and calibrate the detector of your choice with it on other labels",

@@ -31,7 +31,7 @@ from pac_wrap.method.promise import (
     Population,
     as_guarantee,
     check_kind,
-    refuse_room,
+    refuse_tolerance,
     warn_of_lacking,
 )
 from pac_wrap.method.source import CLASSES, Source
@@ -60,7 +60,7 @@ class KindRequest:
                 f"overlap {word} chooses its threshold for two classes as wholes, so it keeps no ceiling of a"
                 " kind; use abstain, hold_fnr or hold_fpr"
             )
-        refuse_room(guarantee, "a promise for each kind", "calibrate the kinds one by one")
+        refuse_tolerance(guarantee, "a promise for each kind", "calibrate the kinds one by one")
         sizes = normal, anomalous
         ceilings = [_ceilings(guarantee, label, side) for label, side in zip(LABELS, sizes, strict=True)]
         deltas = guarantee.delta_fpr, guarantee.delta_fnr

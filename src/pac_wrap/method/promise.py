@@ -110,7 +110,7 @@ class Promise:
     delta: float
     shift: Shift | None = None
     label_noise: LabelNoise | None = None
-    # the ceiling that calibration must keep so that this one holds within its room: eq. (70)
+    # the ceiling that calibration must keep so that this one holds despite shift and noise: eq. (70)
     at_calibration: float = field(default=0.0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -123,8 +123,8 @@ class Promise:
             )
         if self.at_calibration < LEAST_CEILING:
             raise InputError(
-                f"{self.of.option} = {rounded_up(self.ceiling)} leaves nothing to promise with room for"
-                f" {self.room}; raise the ceiling, or give less room"
+                f"{self.of.option} = {rounded_up(self.ceiling)} is too low to tolerate {self.tolerance};"
+                " raise the ceiling, or tolerate less"
             )
 
     def allowing(self, ceiling: float) -> float:
@@ -139,8 +139,8 @@ class Promise:
         return self.ceiling if self.label_noise is None else self.label_noise.counted(self.ceiling)
 
     @property
-    def room(self) -> str | None:
-        """What there is room for, in words; None if nothing may shift and every label is right."""
+    def tolerance(self) -> str | None:
+        """The shift and the label noise that the promise tolerates, in words; None if it tolerates none."""
         return " and ".join(str(one) for one in (self.shift, self.label_noise) if one is not None) or None
 
     def afterwards(self, rate: float) -> float:
@@ -149,8 +149,8 @@ class Promise:
             return self.ceiling
         if self.label_noise is None and self.shift is None:
             return rate
-        for room in (self.label_noise, self.shift):
-            rate = rate if room is None else room.after(rate)
+        for one in (self.label_noise, self.shift):
+            rate = rate if one is None else one.after(rate)
         return ceiling_up(rate)
 
     def spent(self, errors: int, n: int) -> Budget | None:
@@ -175,15 +175,15 @@ class Promise:
 
 @lru_cache(maxsize=1024)
 def _at_calibration(ceiling: float, shift: Shift | None, noise: LabelNoise | None) -> float:
-    for room in (shift, noise):
-        ceiling = ceiling if room is None or ceiling <= 0.0 else room.before(ceiling)
+    for one in (shift, noise):
+        ceiling = ceiling if one is None or ceiling <= 0.0 else one.before(ceiling)
     return ceiling
 
 
 def _pair(
     name: str, given: T | tuple[T | None, ...] | None, kinds: tuple[type, ...], there: list[bool]
 ) -> tuple[T | None, ...]:
-    """Return the room of each class, None where nothing is promised of it."""
+    """Return what each class tolerates, None where nothing is promised of it."""
     pair: tuple[T | None, ...]
     pair = tuple(given) if isinstance(given, tuple | list) else (given, given)
     if len(pair) != 2 or not all(one is None or isinstance(one, kinds) for one in pair):
@@ -224,7 +224,7 @@ class Guarantee:
     ------
     InputError
         If both ceilings are None, a number does not lie strictly between 0 and 1, `confidence` comes together
-        with a delta, or the room for shift and noise leaves nothing to promise.
+        with a delta, or a ceiling is too low to tolerate the shift and the label noise.
 
     Examples
     --------
@@ -246,7 +246,7 @@ class Guarantee:
     together: float | None = field(default=None, init=False, repr=False)
     # one for each ceiling, those about normal points first, and about kinds before all kinds together
     promises: tuple[Promise, ...] = field(default=(), init=False, repr=False, compare=False)
-    # normal and anomalous; None where neither has room
+    # normal and anomalous; None where neither tolerates any
     shift: tuple[Shift | None, ...] | None = field(default=None, metadata=_OPTIONAL)
     label_noise: tuple[LabelNoise | None, ...] | None = field(default=None, metadata=_OPTIONAL)
 
@@ -296,8 +296,8 @@ class Guarantee:
             )
             if rate is not None
         )
-        rooms = (one if any(one) else None for one in (shifts, noises))
-        values = (*rates, *deltas, kinds, confidence, promises, *rooms)
+        tolerated = (one if any(one) else None for one in (shifts, noises))
+        values = (*rates, *deltas, kinds, confidence, promises, *tolerated)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -315,13 +315,13 @@ class Guarantee:
         return next((one for one in self.promises if one.of.label == label and one.of.kind is None), None)
 
     @property
-    def room(self) -> tuple[str, ...]:
-        """What the promises have room for, a sentence for each that has some."""
-        return tuple(f"{one.name}: {one.room}" for one in self.promises if one.room is not None)
+    def tolerance(self) -> tuple[str, ...]:
+        """The shift and the label noise that each promise tolerates, in words."""
+        return tuple(f"{one.name}: {one.tolerance}" for one in self.promises if one.tolerance is not None)
 
     @property
-    def rooms(self) -> dict[str, bool]:
-        """Whether there is room for shift, and for wrong labels, on either side."""
+    def tolerates(self) -> dict[str, bool]:
+        """Whether any promise tolerates shift, and whether any tolerates label noise."""
         return {"shift": self.shift is not None, "noise": self.label_noise is not None}
 
     @property
@@ -367,10 +367,10 @@ def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee
     return asked
 
 
-def refuse_room(asked: Guarantee, where: str, instead: str) -> None:
-    """Refuse room for shift or noise where nothing is proved of it."""
-    if any(asked.rooms.values()):
-        raise InputError(f"{where} has no room for shift or wrong labels; {instead}")
+def refuse_tolerance(asked: Guarantee, where: str, instead: str) -> None:
+    """Refuse shift and label noise where nothing is proved of them."""
+    if any(asked.tolerates.values()):
+        raise InputError(f"{where} cannot tolerate shift or label noise; {instead}")
 
 
 class Assumption(Enum):
@@ -410,16 +410,15 @@ class Assumption(Enum):
         7,
         "calibration points are independent of each other, and within each class draws from one distribution",
     )
-    ROOM = (
+    BOUNDED_SHIFT = (
         8,
         "future points of each class come from the distribution of its calibration points, or from one within"
-        " the room for shift that the class was given",
+        " the shift that its promise tolerates",
     )
     LABELS = (
         9,
-        "under each label no larger share of the calibration points is mislabelled, and of each class no"
-        " larger share is lost, than there is room for; new labels with which it is measured are assumed to"
-        " be no worse, though the share that is mislabelled changes with the prevalence",
+        "the label noise of the calibration points is no larger than the promise tolerates; new labels that"
+        " measure the rates are assumed to be no noisier, though label noise changes with the prevalence",
     )
     WEIGHTS = (
         10,
@@ -444,20 +443,20 @@ OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OU
 # what is said of the calibration points alone where future points have another distribution, and where only
 # the labels differ, which mix the distributions of both classes
 _APART: Final = {Assumption.INDEPENDENT: Assumption.ONE_SOURCE}
-_WITHOUT_ROOM: Final = (Assumption.NO_SHIFT, Assumption.STATIONARY)
+_UNSHIFTED: Final = (Assumption.NO_SHIFT, Assumption.STATIONARY)
 _MISLABELLED: Final = _APART | {Assumption.STATIONARY: Assumption.NO_SHIFT}
 
 
 def assumed(
     usual: tuple[Assumption, ...], *, shift: bool = False, noise: bool = False, weights: bool = False
 ) -> tuple[Assumption, ...]:
-    """Return the assumptions of a promise with room for shift or wrong labels, or with weighted points."""
+    """Return the assumptions of a promise that tolerates shift or label noise, or has weighted points."""
     found = usual
     if shift or weights:
-        found = tuple(_APART.get(one, one) for one in usual if one not in _WITHOUT_ROOM)
+        found = tuple(_APART.get(one, one) for one in usual if one not in _UNSHIFTED)
     elif noise:
         found = tuple(_MISLABELLED.get(one, one) for one in usual)
-    more = ((Assumption.WEIGHTS, weights), (Assumption.ROOM, shift), (Assumption.LABELS, noise))
+    more = ((Assumption.WEIGHTS, weights), (Assumption.BOUNDED_SHIFT, shift), (Assumption.LABELS, noise))
     return found + tuple(one for one, there in more if there)
 
 
@@ -656,7 +655,7 @@ class Written:
     ceiling, delta : float or None
         What was asked for; without a ceiling the points were only counted.
     shift, label_noise : object, optional
-        What the promise has room for.
+        The shift and the label noise that the promise tolerates.
     certified : object, optional
         What is promised, where that is not what was asked for.
     n : int
@@ -727,14 +726,14 @@ class Written:
 def asked_by(clauses: Sequence[Clause], deltas: tuple[float, float]) -> Guarantee:
     """Return the promises asked of all clauses as one guarantee; the deltas are those of each class."""
     sides: dict[str, Any] = {}
-    rooms: list[tuple[Any, Any]] = []
+    tolerated: list[tuple[Any, Any]] = []
     for label, name in zip(LABELS, ("max_fpr", "max_fnr"), strict=True):
         own = [one for one in clauses if one.of.label == label]
         ceilings = {one.of.kind: None if one.asked is None else one.asked.ceiling for one in own}
         sides[name] = ceilings if any(kind is not None for kind in ceilings) else ceilings.get(None)
         asked = next((one.asked for one in own if one.asked is not None), None)
-        rooms.append((None, None) if asked is None else (asked.shift, asked.label_noise))
-    shift, noise = zip(*rooms, strict=True)
+        tolerated.append((None, None) if asked is None else (asked.shift, asked.label_noise))
+    shift, noise = zip(*tolerated, strict=True)
     return Guarantee(**sides, delta_fpr=deltas[0], delta_fnr=deltas[1], shift=shift, label_noise=noise)
 
 

@@ -1,4 +1,4 @@
-"""The account of a monitor, with the wealth of its watches over time; and its metrics for Prometheus."""
+"""The account of a monitor, with the evidence of its watches over time; and its metrics for Prometheus."""
 
 from dataclasses import asdict
 from math import log, log10
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.method.groups.values import text_of
-from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, Watch, called, wealth_text
+from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, Watch, called, evidence_text
 from pac_wrap.method.monitoring.monitor import Member, Monitor
 from pac_wrap.report.account import Account, Figure, Item, Section, Status, Table, only, sentence
 
@@ -20,17 +20,17 @@ _TITLES: Final = {
 # the picture: its height, across in thousandths, and powers of ten beyond which nothing is drawn
 _WIDTH, _HEIGHT, _TOP = 1000, 160, 10
 _LEAST: Final = -4.0
-# groups whose wealth a page draws: those with alarms, and then those nearest to one
+# groups whose evidence a page draws: those with alarms, and then those nearest to one
 MOST_DRAWN: Final = 12
 
 
 def account_of_monitor(monitor: Monitor) -> Account:
-    """Return the account of a monitor: every alarm, every watch, and the wealth of each over time."""
+    """Return the account of a monitor: every alarm, every watch, and the evidence of each over time."""
 
     def nearness(pair: tuple[Any, Member]) -> tuple[float, ...]:
         """Return how near to an alarm a member is: those with one first."""
         one = pair[1]
-        return float(bool(one.alarms)), max(watch.log_wealth + log(watch.alpha) for watch in one.watches)
+        return float(bool(one.alarms)), max(watch.log_evidence + log(watch.alpha) for watch in one.watches)
 
     alarms = list(map(str, monitor.alarms))
     ordered = sorted(monitor.members.items(), key=nearness, reverse=True)
@@ -59,7 +59,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
     )
     pictures = (_picture(name, one, watch) for name, one in members for watch in one.watches)
     undrawn = len(ordered) - len(members)
-    more = f"{undrawn:,} more groups have no alarm, or a wealth further below it than these."
+    more = f"{undrawn:,} more groups have no alarm, or evidence further below it than these."
     return Account(
         "Watch of a certificate",
         f"{monitor.rows:,} rows",
@@ -69,7 +69,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
             *only(rows=monitor.rows, points=monitor.points, alpha=monitor.alpha),
             *only(alarm=alarms[0] if alarms else None),
             Section(items=tuple(notes)),
-            Section("Wealth over time", (lead + within, *pictures, *([more] * bool(undrawn))), "wealth"),
+            Section("Evidence over time", (lead + within, *pictures, *([more] * bool(undrawn))), "evidence"),
             Section("What is watched", _watched(members, rounded_up(monitor.alpha)), "watched"),
             *only(**known),
         ),
@@ -81,7 +81,7 @@ def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
     """Return every watch and every alarm as records for programs."""
     watches = []
     for watch in member.watches:
-        facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_wealth": watch.log_wealth}
+        facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_evidence": watch.log_evidence}
         facts |= {"log_bar": -log(watch.alpha), "alpha": watch.alpha, "delta": watch.delta}
         if watch.ceiling is not None:
             rate = watch.rate
@@ -144,7 +144,7 @@ def monitor_metrics(monitor: Monitor) -> str:
         ("limit", "gauge", "The share that is allowed.", [(of, one.ceiling or 0.0) for one, of in shares]),
         ("rate_low", "gauge", "The share is at least this.", [(of, one.rate.low) for one, of in shares]),
         ("rate_high", "gauge", "The share is at most this.", [(of, one.rate.high) for one, of in shares]),
-        ("log_wealth", "gauge", "Logarithm of the wealth.", [(of, one.log_wealth) for one, of in watches]),
+        ("log_evidence", "gauge", "Logarithm of evidence.", [(of, one.log_evidence) for one, of in watches]),
         ("log_bar", "gauge", "Where the alarm is.", [(of, -log(one.alpha)) for one, of in watches]),
         ("alarm", "gauge", "1 from an alarm on.", [(of, float(of in alarmed)) for _, of in watches]),
         ("alarm_row", "gauge", "The row of the alarm.", batches),
@@ -170,10 +170,10 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 def _picture(name: str, member: Member, watch: Watch) -> Figure:
-    """Return the wealth over the rows, on a scale of powers of ten."""
+    """Return the evidence over the rows, on a scale of powers of ten."""
     alarm = next((alarm.row for alarm in member.alarms if alarm.watch == watch.name), None)
     rows = (0, *member.past, member.rows)
-    heights = [max(_LEAST, height / log(10.0)) for height in (0.0, *watch.past, watch.log_wealth)]
+    heights = [max(_LEAST, height / log(10.0)) for height in (0.0, *watch.past, watch.log_evidence)]
     bar = -log10(watch.alpha)
     top, bottom = max(bar + 1.0, *(min(height, 3.0 * bar) for height in heights)), min(-1.0, *heights)
 
@@ -185,9 +185,9 @@ def _picture(name: str, member: Member, watch: Watch) -> Figure:
 
     points = " L".join(f"{x(row)} {y(height)}" for row, height in zip(rows, heights, strict=True))
     ticks = tuple((y(power), f"{10.0**power:,.0f}") for power in (0.0, bar))
-    wealth, least = wealth_text(watch.log_wealth), f"{1 / watch.alpha:,.0f}"
-    words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {least}."
+    evidence, least = evidence_text(watch.log_evidence), f"{1 / watch.alpha:,.0f}"
+    words = f"Evidence {evidence} after {watch.n:,} points; an alarm comes at {least}."
     place = None if alarm is None else round(100.0 * alarm / member.rows, 2)
     drawn = {"path": f"M{points}", "bar": y(bar), "alarm": place, "ticks": ticks, "rows": member.rows}
     drawn["size"] = _WIDTH, _HEIGHT, _TOP
-    return Figure("wealth", drawn, words, name + _TITLES[watch.name])
+    return Figure("evidence", drawn, words, name + _TITLES[watch.name])

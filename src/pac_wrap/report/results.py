@@ -317,12 +317,13 @@ def _sequential(asked: Guarantee, looks: Looks, rates: Sequence[float] | None) -
 
 
 def _stated(promise: Promise) -> str:
-    room = "" if promise.room is None else f",\nwith room for {promise.room}"
+    room = "" if promise.tolerance is None else f",\nwith room for {promise.tolerance}"
     return f"{promise.name} <= {rounded_up(promise.ceiling)}, delta = {rounded_up(promise.delta)}{room}"
 
 
 def _record(promise: Promise) -> Record:
-    room = {} if promise.room is None else {"room": promise.room, "at_calibration": promise.at_calibration}
+    words = promise.tolerance
+    room = {} if words is None else {"room": words, "at_calibration": promise.at_calibration}
     stated = {"class": promise.of.label, "rate": promise.name, "ceiling": promise.ceiling}
     return stated | {"delta": promise.delta} | room
 

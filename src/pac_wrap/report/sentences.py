@@ -293,7 +293,7 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
     else:
         yield Fact("asked", str(certificate.guarantee))
         yield Fact("promised", _promised(certificate))
-        yield from facts_of("room", certificate.guarantee.room)
+        yield from facts_of("room", certificate.guarantee.tolerance)
     yield Fact("rule", rule_words(certificate.rule))
     if certificate.score_type != "float64":
         yield Fact("", f"which decides as if every score were rounded to {certificate.score_type} first")
@@ -338,7 +338,7 @@ def assumed(certificate: Certificate, at_length: bool = False) -> tuple[str, ...
             mixture += ", but not for the ceiling of all kinds together"
         texts.append(mixture)
     elif at_length:
-        texts += [f"there is room for this, {text}" for text in certificate.guarantee.room]
+        texts += [f"there is room for this, {text}" for text in certificate.guarantee.tolerance]
         if certificate.sampling is not None:
             texts.append(f"the points are {certificate.sampling}; {certificate.sampling.worth}")
         if certificate.weighting is not None:
@@ -507,7 +507,7 @@ def promise(certificate: Certificate) -> str:
         clauses.append(f"{said[0]}, with confidence {confidence(kept[0].delta)}")
     clauses += [f"nothing is promised about {one.mistakes}" for one in sides if one not in kept + lacking]
     promises = [one.certified for one in kept if one.certified is not None]
-    if room := [f"{one.name}, {one.room}" for one in promises if one.room]:
+    if room := [f"{one.name}, {one.tolerance}" for one in promises if one.tolerance]:
         clauses.append(f"with room for this: {'; '.join(room)}")
     if not certificate.overlap.proved:
         clauses.append("this confidence is not guaranteed")

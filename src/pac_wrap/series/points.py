@@ -71,7 +71,7 @@ class Points:
     length, every, reduce : int, int and str
         The steps of a window, the distance between two starts, and what is taken of a window's scores.
     longest : int
-        How many windows the longest series has room for.
+        The number of windows that fit into the longest series.
     series, names : ndarray of int and tuple of str
         The number of the series that each point is of, and the series by their numbers.
     warm_up : int
@@ -492,7 +492,7 @@ def calibrate_points(
     )
     sampling = Sampling(points.length, points.every, points.reduce, *divided, *effective, *misjudged)
     return replace(
-        certificate, sampling=sampling, assumptions=assumed(OF_SERIES, **certificate.guarantee.rooms)
+        certificate, sampling=sampling, assumptions=assumed(OF_SERIES, **certificate.guarantee.tolerates)
     )
 
 

@@ -306,7 +306,7 @@ class TableSource(PassSource):
         value, written = found[0] if found else (None, None)
         remedy = "fix that row"
         if value is not None and value > bound:
-            remedy = "clip it there, and give room for the rest with --shift tv:SHARE"
+            remedy = "clip it there, and tolerate the rest with --shift tv:SHARE"
         raise InputError(
             f"column {quoted(weight)} must hold a weight from 0 to {bound:g} in every row,"
             f" got {quoted(written) if written else 'none'} in row {row + 1:,}; {remedy}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pac_wrap.method.monitoring import bets as module
-from pac_wrap.method.monitoring.bets import Bets, Placed, log_wealth
+from pac_wrap.method.monitoring.bets import Bets, Placed, log_evidence
 from statistical.claims import assert_at_most, assert_power
 from support.examples import examples
 
@@ -40,7 +40,7 @@ def by_definition(labels: NDArray[np.int64], ceiling: float) -> list[float]:
                 ones = int(labels[start:n].sum())
                 ratios = np.exp(bets.logs @ [n - start - ones, ones])
                 mixed += float(ratios.mean()) / ((number + 1) * (number + 2))
-        closed = exp(float(log_wealth(int(labels[:n].sum()), n, ceiling)))
+        closed = exp(float(log_evidence(int(labels[:n].sum()), n, ceiling)))
         heights.append(log(0.5 * closed + 0.5 * mixed))
     return heights
 
@@ -92,10 +92,10 @@ def test_parts_do_not_matter(parts: list[list[int]], alpha: float) -> None:
         again, some, crossed = BETS.took(again, labels, before + stops, stops, None if found else -log(alpha))
         past += some
         if crossed is not None:
-            found = before + crossed.point, crossed.log_wealth
+            found = before + crossed.point, crossed.log_evidence
         before += labels.size
     assert past == heights
-    assert found == (None if reached is None else (reached.point, reached.log_wealth))
+    assert found == (None if reached is None else (reached.point, reached.log_evidence))
     for one, two in zip(placed, again, strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -123,11 +123,11 @@ def test_no_group_of_points_is_passed_over_where_one_long_bet_has_won_most() -> 
     """Eq. (85) bounds the wealth of points in whatever order: a rate little above the ceiling, for long."""
     labels = (np.random.default_rng(2).random(150_000) < 0.0595).astype(np.int64)
     placed, _, _ = BETS.took(BETS.unplaced(), labels, np.arange(1, labels.size + 1), NONE, None)
-    won = float(log_wealth(placed.cells[1], labels.size, 0.05))
-    assert won > float(BETS.log_wealth(placed)) > won - log(2.0) - 0.1
+    won = float(log_evidence(placed.cells[1], labels.size, 0.05))
+    assert won > float(BETS.log_evidence(placed)) > won - log(2.0) - 0.1
     ones = np.ones(16, dtype=np.int64)
-    highest = float(BETS.log_wealth(placed, placed.cells + np.array([0, 16])))
-    for bar in np.linspace(float(BETS.log_wealth(placed)) + 0.01, highest, 9).tolist():
+    highest = float(BETS.log_evidence(placed, placed.cells + np.array([0, 16])))
+    for bar in np.linspace(float(BETS.log_evidence(placed)) + 0.01, highest, 9).tolist():
         assert BETS._first(placed, ones, bar) is not None
 
 
@@ -142,7 +142,7 @@ def test_a_late_change_is_found_and_dated() -> None:
     _, row, _, fates = BETS.strongest(reached.placed)
     assert abs(row - 20_000) < 400
     assert fates.sum() == reached.point + 1 - (row - 1)
-    one_bet = log_wealth(np.cumsum(labels), rows, 0.05)
+    one_bet = log_evidence(np.cumsum(labels), rows, 0.05)
     assert np.argmax(one_bet >= log(100.0)) > 22_000
 
 
@@ -153,7 +153,7 @@ def test_it_takes_memory_and_time_that_do_not_grow() -> None:
     assert placed.starts < 1000
     assert placed.gains.size < 25
     assert np.isfinite(placed.gains).all()
-    assert -inf < float(BETS.log_wealth(placed)) < 0.0
+    assert -inf < float(BETS.log_evidence(placed)) < 0.0
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_batches_cannot_be_expected_to_win_and_are_fair_at_the_ceiling(
         placed, _ = together(counts, sizes)
         assert placed.starts == 2
         chance = np.prod([one[count] for one, count in zip(chances, counts, strict=True)])
-        mean += chance * exp(float(BETS.log_wealth(placed)))
+        mean += chance * exp(float(BETS.log_evidence(placed)))
     assert mean == pytest.approx(expected, rel=1e-9) if expected else mean < 0.9
 
 
@@ -203,17 +203,17 @@ def test_the_wealth_of_batches_is_what_it_is_by_definition() -> None:
         ones, size = sum(counts[first:]), sum(sizes[first:])
         ratios = np.exp(BETS.logs @ [size - ones, ones])
         mixed += float(ratios.mean()) / ((number + 1) * (number + 2))
-    closed = exp(float(log_wealth(sum(counts), sum(sizes), 0.05)))
-    assert float(BETS.log_wealth(placed)) == pytest.approx(log((closed + mixed) / 2.0), rel=1e-12)
+    closed = exp(float(log_evidence(sum(counts), sum(sizes), 0.05)))
+    assert float(BETS.log_evidence(placed)) == pytest.approx(log((closed + mixed) / 2.0), rel=1e-12)
 
 
 def test_a_batch_reaches_the_bar_at_its_end_or_not_at_all() -> None:
     counts, sizes = (5, 0), (5, 200)
-    high = float(BETS.log_wealth(together(counts[:1], sizes[:1])[0]))
-    low = float(BETS.log_wealth(together(counts, sizes)[0]))
+    high = float(BETS.log_evidence(together(counts[:1], sizes[:1])[0]))
+    low = float(BETS.log_evidence(together(counts, sizes)[0]))
     assert high > low
     _, reached = together(counts[:1], sizes[:1], high)
-    assert (reached.point, reached.log_wealth) == (4, high)
+    assert (reached.point, reached.log_evidence) == (4, high)
     assert together(counts[:1], sizes[:1], high + 1e-9)[1] is None
     assert together((5,), (205,), high)[1] is None  # the same points as one batch
     placed = BETS.unplaced()

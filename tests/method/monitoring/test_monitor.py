@@ -137,7 +137,7 @@ def test_the_past_within_a_batch_is_that_before_it() -> None:
     first, _, third, fourth, fifth = monitor.watches[0].past
     assert first == 0.0
     assert third == fourth == monitor.watches[0].past[1]
-    assert fifth == monitor.watches[0].log_wealth > third
+    assert fifth == monitor.watches[0].log_evidence > third
 
 
 def test_threads_lose_no_row() -> None:
@@ -171,7 +171,7 @@ def test_a_promise_that_nothing_can_contradict_is_not_watched() -> None:
     assert "not watched: FNR, which nothing can contradict" in str(monitor)
     with pytest.warns(UserWarning, match="nothing is promised"):
         nothing = calibrate([0.0], [1.0])
-    with pytest.raises(InputError, match="every point is left undecided, so nothing can be watched"):
+    with pytest.raises(InputError, match="every point is left undecided, so nothing can be monitored"):
         Monitor(nothing)
 
 
@@ -215,7 +215,7 @@ def test_an_alarm_says_which_since_when_and_how_strong() -> None:
 def test_a_wealth_beyond_all_doubles_is_said_in_words() -> None:
     monitor = Monitor(calibrate(range(1000), range(2000, 3000)))
     monitor.update([1] * 1000, [0] * 1000)
-    assert "wealth beyond 1e308 of 200" in str(monitor)
+    assert "evidence against the promise: beyond 1e308 (alarm at 200)" in str(monitor)
 
 
 def test_scores_alarm_names_the_thresholds() -> None:
@@ -373,7 +373,7 @@ def test_an_alarm_is_one_whole_sentence() -> None:
         "FPR alarm at row 1,612: 61 of 580 normal points since row 1,033 are false alarms, 0.105 where 0.05"
         " is allowed (e-value 221)"
     )
-    scores = replace(alarm, watch="scores", between=(0.25, 1.5), id="a", log_wealth=800.0)
+    scores = replace(alarm, watch="scores", between=(0.25, 1.5), id="a", log_evidence=800.0)
     assert str(scores) == (
         "scores alarm at row 1,612 in batch 'a': 61 of 580 scores since row 1,033 lie from 0.25 to 1.5, 0.105"
         " where 0.05 is allowed (e-value beyond 1e308)"

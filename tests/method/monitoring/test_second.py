@@ -84,7 +84,7 @@ def test_wealth_and_alarm_of_a_promise(ceiling: float, rate: float, seed: int) -
         monitor = Monitor(certificate, alpha=0.05)
         for n, label in enumerate(labels):
             monitor.update([label], [0])
-            assert monitor.watches[0].log_wealth == pytest.approx(float(mp.log(expected[n])), abs=1e-9)
+            assert monitor.watches[0].log_evidence == pytest.approx(float(mp.log(expected[n])), abs=1e-9)
     assert (None if monitor.alarm is None else monitor.alarm.row) == first
 
 
@@ -134,7 +134,7 @@ def test_wealth_of_scores() -> None:
             monitor.update(certificate.verdicts([score]), scores=[score])
             watch = monitor.watches[-1]
             assert watch.name == "scores"
-            assert watch.log_wealth == pytest.approx(float(mp.log(expected[n])), abs=1e-9)
+            assert watch.log_evidence == pytest.approx(float(mp.log(expected[n])), abs=1e-9)
     assert watch.delta == pytest.approx(0.1)
 
 
@@ -167,7 +167,7 @@ def test_labels_that_may_show_any_share_of_errors_are_not_watched() -> None:
     found = Monitor(calibrate(range(1000), range(2000, 3000), asked)).watches
     assert [(watch.name, watch.alpha) for watch in found] == [("FNR", 0.01)]
     alone = Guarantee(max_fpr=0.6, max_fnr=None, label_noise=noise)
-    with pytest.raises(InputError, match="so nothing can be watched; ask for lower ceilings"):
+    with pytest.raises(InputError, match="so nothing can be monitored; ask for lower ceilings"):
         Monitor(calibrate(range(1000), range(2000, 3000), alone))
 
 

@@ -135,7 +135,7 @@ def finer(member: dict[str, Any]) -> None:
         (in_alarm(row=9999), "an alarm is of no watch, or of no row"),
         (in_alarm(watch="FNR"), "an alarm is of no watch, or of no row"),
         (in_alarm(watch="x"), "an alarm is of no watch, or of no row"),
-        (in_alarm(log_wealth=1.0), "an alarm is weaker than alarms are"),
+        (in_alarm(log_evidence=1.0), "an alarm is weaker than alarms are"),
         (lambda content: content.update(surprise=1), "surprise must be absent"),
         (lambda content: content.update(format="pac-wrap curve"), "the monitor has format"),
     ],

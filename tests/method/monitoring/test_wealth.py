@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincc, betaln
 
 from pac_wrap import InputError
-from pac_wrap.method.monitoring.bets import confidence_sequence, log_wealth
+from pac_wrap.method.monitoring.bets import confidence_sequence, log_evidence
 from pac_wrap.tails import bounds
 
 E = Fraction(1, 20)
@@ -60,7 +60,7 @@ def crossing(wealth: Callable[[Doubles, Doubles], Doubles], rate: float, steps: 
 
 
 def uniform(k: Doubles, n: Doubles) -> Doubles:
-    return log_wealth(k, n, 0.05)
+    return log_evidence(k, n, 0.05)
 
 
 def median(gone: Doubles) -> int:
@@ -69,14 +69,14 @@ def median(gone: Doubles) -> int:
 
 @pytest.mark.parametrize(("k", "n"), [(0, 0), (1, 1), (0, 1), (3, 7), (0, 40), (40, 40), (2, 60), (25, 60)])
 def test_it_is_the_mean_likelihood_ratio(k: int, n: int) -> None:
-    assert float(log_wealth(k, n, 0.05)) == pytest.approx(log(exact(k, n)), abs=1e-12)
+    assert float(log_evidence(k, n, 0.05)) == pytest.approx(log(exact(k, n)), abs=1e-12)
 
 
 @given(st.integers(0, 30), st.integers(0, 30))
 def test_the_next_label_changes_nothing_on_average_at_the_ceiling(k: int, more: int) -> None:
     n, e = k + more, 0.05
-    after = e * exp(log_wealth(k + 1, n + 1, e)) + (1 - e) * exp(log_wealth(k, n + 1, e))
-    assert after == pytest.approx(exp(log_wealth(k, n, e)), rel=1e-11)
+    after = e * exp(log_evidence(k + 1, n + 1, e)) + (1 - e) * exp(log_evidence(k, n + 1, e))
+    assert after == pytest.approx(exp(log_evidence(k, n, e)), rel=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_billion_labels_are_as_exact(k: int, n: int, e: float) -> None:
         tail, mass = bounds._cdf_to_40_digits(k, n + 1, rate), bounds._pmf(k, n, rate)
         wealth = tail / ((1 - Decimal(e)) * (n + 1) * mass)
         expected = float(wealth.ln())
-    assert float(log_wealth(k, n, e)) == pytest.approx(expected, abs=1e-6)
+    assert float(log_evidence(k, n, e)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_broken_ceiling_is_found_as_fast_as_stated() -> None:
@@ -115,7 +115,7 @@ def test_the_exact_chance_is_that_of_simulated_labels() -> None:
     """Within four standard deviations of 4,000 runs."""
     rng = np.random.default_rng(3)
     labels = rng.random((4000, 200)) < 0.1
-    heights = log_wealth(np.cumsum(labels, axis=1), np.arange(1, 201), 0.05)
+    heights = log_evidence(np.cumsum(labels, axis=1), np.arange(1, 201), 0.05)
     hits = int((heights >= log(20.0)).any(axis=1).sum())
     chance = crossing(uniform, 0.1, 200, 0.05)[-1]
     assert abs(hits - 4000 * chance) < 4 * (4000 * chance * (1 - chance)) ** 0.5
@@ -133,7 +133,7 @@ def test_bounds_are_where_the_bet_against_them_wins(errors: int, others: int, al
     low, high = confidence_sequence(errors, n, alpha)
     assert 0.0 <= low <= (errors / n if n else 0.5) <= high <= 1.0
     if low > 0.0:
-        assert float(log_wealth(errors, n, low)) == pytest.approx(-log(alpha), abs=1e-6)
+        assert float(log_evidence(errors, n, low)) == pytest.approx(-log(alpha), abs=1e-6)
     assert confidence_sequence(others, n, alpha) == pytest.approx((1.0 - high, 1.0 - low), abs=1e-9)
 
 
@@ -142,7 +142,7 @@ def test_the_wealth_does_not_rise_with_the_rate_that_is_bet_against(errors: int,
     """What makes the bounds an interval, for all rates below the share."""
     n = errors + others
     rates = np.linspace(0.0, errors / n, 60)[1:-1]
-    heights = np.array([float(log_wealth(errors, n, rate)) for rate in rates])
+    heights = np.array([float(log_evidence(errors, n, rate)) for rate in rates])
     assert (np.diff(heights) <= 1e-9).all()
 
 
@@ -166,4 +166,4 @@ def test_the_wealth_is_exact_where_the_tail_is_far_below_all_doubles(k: int, n: 
     wealth = ratio / last / (n + 1 - k)
     assert betaincc(k + 1, n - k + 1, float(e)) < 1e-250
     expected = float(Decimal(wealth.numerator).ln() - Decimal(wealth.denominator).ln())
-    assert float(log_wealth(k, n, float(e))) == pytest.approx(expected, abs=1e-11)
+    assert float(log_evidence(k, n, float(e))) == pytest.approx(expected, abs=1e-11)

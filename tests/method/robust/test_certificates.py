@@ -78,9 +78,12 @@ def test_it_is_saved_read_verified_and_shown(overlap: Any) -> None:
     assert [(one.shift, one.label_noise) for one in read.promises] == rooms
     shown = str(read)
     assert "FPR: total variation up to 0.02" in shown
-    assert "FNR: a Kullback-Leibler divergence up to 0.004 and labels with up to 0.03 contaminated" in shown
+    assert (
+        "FNR: a Kullback-Leibler divergence up to 0.004 and up to 3 % contaminated and 0.4 % lost labels"
+        in shown
+    )
     assert Assumption.NO_SHIFT not in read.assumptions
-    assert read.assumptions[-2:] == (Assumption.ROOM, Assumption.LABELS)
+    assert read.assumptions[-2:] == (Assumption.BOUNDED_SHIFT, Assumption.LABELS)
     assert "with room for this: FPR, total variation up to 0.02" in account_of(read).headline
 
 
@@ -181,7 +184,7 @@ def test_of_what_was_tampered_with_only_what_follows_is_believed() -> None:
 
 def test_windows_of_a_series_have_room_too() -> None:
     windows = Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80.5, effective_anomalous=None)
-    assumptions = assumed(OF_SERIES, **ASKED.rooms)
+    assumptions = assumed(OF_SERIES, **ASKED.tolerates)
     made = replace(calibrate(NORMAL, ANOMALOUS, ASKED), sampling=windows, assumptions=assumptions)
     assert Certificate.from_json(made.to_json()) == made
     assert Assumption.STATIONARY not in assumptions
@@ -215,7 +218,7 @@ def test_an_accusation_says_what_it_assumes_of_new_labels() -> None:
     scores, labels = more_anomalies(4000, 0.1)
     asked = Guarantee(0.05, 0.15, label_noise=(LabelNoise(0.02), None))
     made = calibrate(scores[labels == 0], scores[labels == 1], asked)
-    told = "that share changes with the prevalence, even if the labeller errs as before"
+    told = "label noise changes with the prevalence, even if the labeller errs as before"
     fresh, given = more_anomalies(4000, 0.5)
     monitor = Monitor(made)
     assert monitor.update(made.verdicts(fresh), given) is not None
@@ -364,7 +367,7 @@ def test_groups_have_the_same_room() -> None:
         read = GroupCertificate.from_json(made.to_json())
         assert read == made
         assert read.assumptions == made.certificates["a"].assumptions
-    assert "a gap between groups has no room" in refusal(lambda: made.gaps())
+    assert "a gap between groups cannot tolerate shift" in refusal(lambda: made.gaps())
     together = calibrate_labelled(scores, labels, ASKED, together=True, by=groups)
     assert together.certificates["a"].guarantee.shift == ASKED.shift
     noisy = Guarantee(label_noise=LabelNoise(0.2))
@@ -381,13 +384,15 @@ def test_groups_have_the_same_room() -> None:
 def test_what_is_not_proved_is_refused() -> None:
     labels = np.repeat([False, True], [NORMAL.size, ANOMALOUS.size])
     scores = np.append(NORMAL, ANOMALOUS)
-    assert "a comparison has no room" in refusal(lambda: compare_scores({"one": (scores, labels)}, ASKED))
-    assert "each kind has no room" in refusal(lambda: calibrate(NORMAL, {"a": ANOMALOUS}, ASKED))
-    assert "read off a curve has no room" in refusal(
+    assert "a comparison cannot tolerate shift" in refusal(
+        lambda: compare_scores({"one": (scores, labels)}, ASKED)
+    )
+    assert "each kind cannot tolerate shift" in refusal(lambda: calibrate(NORMAL, {"a": ANOMALOUS}, ASKED))
+    assert "read off a curve cannot tolerate shift" in refusal(
         lambda: calibrate(NORMAL, ANOMALOUS, ASKED, overlap=Given(1.0))
     )
     made, curve = calibrate(NORMAL, ANOMALOUS, ASKED), certify_curve(NORMAL, ANOMALOUS)
-    assert "a curve has no room" in refusal(lambda: Monitor(made, curve))
+    assert "a curve cannot tolerate shift" in refusal(lambda: Monitor(made, curve))
     # a threshold of a curve has a radius all the same
     assert curve.at(1.5).radius(0.5).fpr
 
@@ -402,4 +407,4 @@ def test_divisions_of_a_series_calibrate_with_the_room() -> None:
 
 def test_replacing_one_ceiling_keeps_the_room_of_the_other() -> None:
     assert replace(ASKED, max_fpr=None).shift == (None, KL(0.004))
-    assert ASKED.room[0] == "FPR: total variation up to 0.02"
+    assert ASKED.tolerance[0] == "FPR: total variation up to 0.02"

@@ -56,11 +56,11 @@ def test_shift_comes_after_noise() -> None:
     assert promise.at_calibration == pytest.approx(0.95 * (0.025 - 0.01) / 0.99)
     assert promise.afterwards(promise.at_calibration) == 0.05
     assert promise.afterwards(0.02) == pytest.approx(2 * (0.99 * 0.02 / 0.95 + 0.01))
-    assert promise.room == "a density ratio up to 2 and labels with up to 0.05 contaminated and 0.01 lost"
+    assert promise.tolerance == "a density ratio up to 2 and up to 5 % contaminated and 1 % lost labels"
 
 
 def test_what_leaves_nothing_is_refused() -> None:
-    assert "leaves nothing to promise with room for labels with up to 0.05 lost" in refusal(
+    assert "is too low to tolerate up to 5 % lost labels" in refusal(
         lambda: Guarantee(label_noise=LabelNoise(lost=0.05))
     )
 

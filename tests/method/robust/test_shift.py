@@ -189,7 +189,7 @@ def test_a_density_ratio_of_one_or_less_is_refused() -> None:
 
 
 def test_room_that_leaves_nothing_is_refused() -> None:
-    assert "leaves nothing to promise with room for total variation up to 0.05" in refusal(
+    assert "is too low to tolerate total variation up to 0.05" in refusal(
         lambda: Guarantee(max_fpr=0.05, shift=TotalVariation(0.05))
     )
     refusal(lambda: Guarantee(max_fpr=0.05, shift=KL(10.0)))
@@ -217,7 +217,7 @@ def test_a_radius_is_said_in_words() -> None:
 def test_a_pair_is_for_normal_and_anomalous_and_a_side_without_a_promise_has_no_room() -> None:
     asked = Guarantee(shift=[TotalVariation(0.01), KL(0.01)])  # type: ignore[arg-type]  # a list will do
     assert asked.shift == (TotalVariation(0.01), KL(0.01))
-    assert [one.room for one in asked.promises] == [
+    assert [one.tolerance for one in asked.promises] == [
         "total variation up to 0.01",
         "a Kullback-Leibler divergence up to 0.01",
     ]

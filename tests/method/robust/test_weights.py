@@ -235,10 +235,10 @@ def test_intervals_give_the_first_threshold_that_their_rule_accepts(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"normal_weights": WEIGHTS}, "weights need a bound that none exceeds anywhere"),
+        ({"normal_weights": WEIGHTS}, "weights need a bound, because"),
         ({"weight_bound": 2.0}, "weight_bound is for weights"),
         ({"seed": 2}, "seed is for weights"),
-        ({"normal_weights": WEIGHTS, "weight_bound": 2.0}, r"clip the weights there and give room"),
+        ({"normal_weights": WEIGHTS, "weight_bound": 2.0}, r"clip the weights there and use shift"),
         ({"normal_weights": -WEIGHTS, "weight_bound": 3.0}, "must lie between 0 and weight_bound"),
         ({"normal_weights": WEIGHTS[:-1], "weight_bound": 3.0}, "one weight for each of 400 scores, got 399"),
         ({"normal_weights": (WEIGHTS, WEIGHTS / 2), "weight_bound": 3.0}, "no lower weight above the upper"),

@@ -37,7 +37,7 @@ def watched() -> Watched:
     shares: list[float] = []
 
     def exact(normal: Scores, anomalous: Scores, *arguments: Any, **options: Any) -> ExactViolation:
-        if not any(arguments[1].rooms.values()):
+        if not any(arguments[1].tolerates.values()):
             anomalies.append((anomalous, options["future"][1]))
         return exact_violation(normal, anomalous, *arguments, **options)
 

@@ -182,7 +182,7 @@ def shares_of(one: "Certificate", delta: float | None) -> Shares:
         )
     n, beyond = one.fnr.n, one.fnr.beyond or 0
     caught = lower_bound(n - beyond, n, counted)
-    if fnr.room is not None:  # what is not caught may become more, eq. (70)
+    if fnr.tolerance is not None:  # what is not caught may become more, eq. (70)
         caught = max(0.0, nextafter(1.0 - fnr.afterwards(upper_bound(beyond, n, counted)), -1.0))
     return found._replace(
         caught=caught,

@@ -306,9 +306,9 @@ class GroupRequest:
     ) -> GroupCertificate:
         """Return the certificate of groups whose columns are known, and warn of what is wrong with them."""
         _warn_if_upside_down(areas, columns.n, groups)
-        rooms = self.request.guarantee.rooms
+        tolerated = self.request.guarantee.tolerates
         if pool is not None:
-            pool = replace(pool, assumptions=assumed(OF_POOL, **rooms))
+            pool = replace(pool, assumptions=assumed(OF_POOL, **tolerated))
         deltas = each.guarantee.delta_fpr, each.guarantee.delta_fnr
         made = GroupCertificate(
             asked=self.request.guarantee.fixed,
@@ -319,7 +319,7 @@ class GroupRequest:
             shares=deltas if self.together else None,
             groups=groups,
             columns=columns,
-            assumptions=assumed(OF_DRAWS, **rooms),
+            assumptions=assumed(OF_DRAWS, **tolerated),
         )
         if texts := made.diagnosis:
             warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)

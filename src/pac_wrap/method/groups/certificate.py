@@ -47,7 +47,14 @@ from pac_wrap.method.groups.columns import (
 )
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
-from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS, are_independent, assumed, refuse_room, with_deltas
+from pac_wrap.method.promise import (
+    OF_DRAWS,
+    OF_SUBJECTS,
+    are_independent,
+    assumed,
+    refuse_tolerance,
+    with_deltas,
+)
 from pac_wrap.method.rule import Verdict
 
 if TYPE_CHECKING:
@@ -322,7 +329,7 @@ class GroupCertificate(Head, SavedAsJSON):
             The chance, for each rate, that some pair of groups is farther apart. It comes on top of the
             deltas of the promises.
         """
-        refuse_room(self.asked, "a gap between groups", "calibrate without it to compare them")
+        refuse_tolerance(self.asked, "a gap between groups", "calibrate without it to compare them")
         return gaps_of(self, delta)
 
     def report(
@@ -394,7 +401,7 @@ class GroupCertificate(Head, SavedAsJSON):
 
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)
-        if self.assumptions not in (assumed(one, **self.asked.rooms) for one in (OF_DRAWS, OF_SUBJECTS)):
+        if self.assumptions not in (assumed(one, **self.asked.tolerates) for one in (OF_DRAWS, OF_SUBJECTS)):
             yield "these are not the assumptions of draws"
         if self.pool is None:
             return

@@ -181,7 +181,7 @@ class Columns:
             rule=Rule(*own["rule"]),
             score_type=score_type,
             separable=None if separable is None else bool(separable),
-            assumptions=assumed(OF_DRAWS, **request.guarantee.rooms),
+            assumptions=assumed(OF_DRAWS, **request.guarantee.tolerates),
         )
 
     def same(self, other: "Columns", digits: float = 1e-9) -> NDArray[np.bool_]:

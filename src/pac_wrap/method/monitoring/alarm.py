@@ -1,4 +1,4 @@
-"""What a monitor watches, a share that must not exceed a limit or all scores, and the alarms it raises."""
+"""What a monitor watches, each with its evidence and its limit, and the alarms it raises."""
 
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.values import Group
 from pac_wrap.method.monitoring.bets import Bets, Placed, Reached, confidence_sequence, wait
-from pac_wrap.method.promise import Error, refuse_room
+from pac_wrap.method.promise import Error, refuse_tolerance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.tails.bounds import Rate
@@ -37,38 +37,38 @@ _FATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """The record of an alarm: which watch, since when, how strong, and what had been counted by then.
+    """An alarm of a monitor: what it is about, since when, how strong the evidence is, and the counts.
 
     Attributes
     ----------
     watch : str
-        "FPR", "FNR", "undecided" or "scores".
+        What the alarm is about: "FPR", "FNR", "undecided" or "scores".
     row, since : int
-        The row at which the wealth reached 1/alpha, counted from 1 over all batches (within `groups`, where
-        there are some), and that of the bet that won most: about when things changed.
-    log_wealth : float
-        The logarithm of the wealth at the alarm.
+        The row at which the evidence reached 1/alpha, and the row at which the change probably began. Rows
+        are counted from 1 over all batches, within `groups` where there are groups.
+    log_evidence : float
+        The logarithm of the evidence at the alarm.
     count, n : int
-        How many errors, or undecided points, among how many since then; for "scores" how many lie between the
-        two thresholds of that bet.
+        The errors, or undecided points, and all points since row `since`. For "scores", `count` is the number
+        of scores between the two thresholds.
     limit : float
         The share that is allowed.
     alpha, delta, level : float
-        The chance of a false alarm, that the limit itself is wrong, and that an end of `interval` is.
+        The chance of a false alarm, of a wrong limit, and of each end of `interval` being wrong.
     id : str or None
-        The batch in which it happened.
+        The id of the batch in which it happened.
     between : tuple of float or None
-        For "scores" the two thresholds.
+        For "scores", the two thresholds.
     noisy : bool or None
-        Whether the limit allows for wrong labels, and so assumes how many of the new ones are.
+        Whether the limit tolerates label noise. If so, it assumes that new labels are no noisier.
     groups : tuple
-        The group that it is about, several where they are a pool, none where a certificate has no groups.
+        The group that it is about. A pool has several; empty if the certificate has no groups.
     """
 
     watch: str
     row: int
     since: int
-    log_wealth: float
+    log_evidence: float
     count: int
     n: int
     limit: float
@@ -82,16 +82,16 @@ class Alarm:
 
     @property
     def e_value(self) -> float:
-        """How strong it is: had the limit been kept, so large a wealth were less likely than 1 / e_value."""
-        return exp(self.log_wealth) if self.log_wealth < _BEYOND else inf
+        """The evidence at the alarm: while the limit holds, it ever gets there with chance <= 1 / e_value."""
+        return exp(self.log_evidence) if self.log_evidence < _BEYOND else inf
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The confidence sequence of the rate since then; None for scores, whose thresholds were chosen."""
+        """Bounds of the rate since row `since`; None for "scores", whose thresholds were chosen."""
         return None if self.watch == SCORES else confidence_sequence(self.count, self.n, self.level)
 
     def of(self, groups: tuple[Group, ...]) -> "Alarm":
-        """Return the alarm with the groups that it is about."""
+        """Return a copy of the alarm that names its groups."""
         object.__setattr__(named := copy(self), "groups", groups)
         return named
 
@@ -103,19 +103,19 @@ class Alarm:
         return (
             f"{whose}{self.watch} alarm at row {self.row:,}{batch}: {self.count:,} of {self.n:,} {what} since"
             f" row {self.since:,} {fate}, {self.count / self.n:.3g} where {rounded_up(self.limit)} is allowed"
-            f" (e-value {wealth_text(self.log_wealth)}){f'; {NEW_LABELS}' if self.noisy else ''}"
+            f" (e-value {evidence_text(self.log_evidence)}){f'; {NEW_LABELS}' if self.noisy else ''}"
         )
 
 
 def called(groups: tuple[Group, ...]) -> str:
-    """Return the name of groups that are watched together: one as it is shown, or a pool of so many."""
+    """Return the name of a monitored group, or of a pool of groups."""
     if len(groups) > 1:
         return f"the pool of {len(groups):,} groups"
     return "none" if groups[0] is None else quoted(groups[0], _LONGEST_SHOWN)
 
 
-def wealth_text(logarithm: float) -> str:
-    """Return the number whose logarithm this is with three digits, also beyond all doubles."""
+def evidence_text(logarithm: float) -> str:
+    """Return evidence with three digits, from its logarithm, also beyond all doubles."""
     return f"{exp(logarithm):.3g}" if logarithm < _BEYOND else "beyond 1e308"
 
 
@@ -179,7 +179,7 @@ _bets = lru_cache(maxsize=64)(Bets.above)
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """One thing that is watched: how much was counted, what is allowed, and the wealth of the bets on more.
+    """One monitored quantity: its counts, its limit, and the evidence that the limit is exceeded.
 
     `cells` counts the points in each cell: of a share those that are not counted and those that are. `gains`
     and `best` are the logarithms of what each bet has won by all its starts, and by the best of them; `began`
@@ -212,7 +212,7 @@ class Watch:
 
     @classmethod
     def of(cls, alpha: float, name: str, delta: float, ceiling: float | None, *rest: Any) -> "Watch":
-        """Return the watch of a limit, of a share or of scores, before any point."""
+        """Return the watch of a share or of scores, before any point."""
         empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(*rest)
         return empty.after(empty.bets.unplaced(), ())
 
@@ -239,14 +239,14 @@ class Watch:
 
     @property
     def rate(self) -> Rate:
-        """The share so far; its confidence sequence is wrong, ever, with chance alpha at either end."""
+        """The share so far; each end of its confidence sequence is ever wrong with chance alpha at most."""
         ends = (0.0, 1.0) if self.hull else confidence_sequence(self.count, self.n, self.alpha)
         return Rate(self.count, self.n, *ends)
 
     @property
-    def log_wealth(self) -> float:
-        """The logarithm of the wealth now."""
-        return float(self.bets.log_wealth(self.placed))
+    def log_evidence(self) -> float:
+        """The logarithm of the evidence now."""
+        return float(self.bets.log_evidence(self.placed))
 
     @property
     def placed(self) -> Placed:
@@ -268,8 +268,8 @@ class Watch:
             together
         ):  # nothing depends on their order: a start has the first row, an alarm the last, eq. (130)
             placed, reached = bets.took_together(self.placed, cells, before + 1, bar)
-            height = float(bets.log_wealth(placed))
-            heights = [height if before + mark == after else self.log_wealth for mark in marks.tolist()]
+            height = float(bets.log_evidence(placed))
+            heights = [height if before + mark == after else self.log_evidence for mark in marks.tolist()]
             row = after
         else:
             stops = np.searchsorted(places, marks)
@@ -278,7 +278,7 @@ class Watch:
         return self.after(placed, (*self.past, *heights)), reached and self._alarm(row, reached)
 
     def _alarm(self, row: int, reached: Reached) -> Alarm:
-        """Return the record of what had been counted when the wealth reached the bar."""
+        """Return the alarm, with the counts at the time when the evidence reached the bar."""
         bet, since, number, fates = self.bets.strongest(reached.placed)
         count, n, limit, between = int(fates[1]), int(fates.sum()), self.ceiling or 0.0, None
         if self.hull is not None:
@@ -289,7 +289,7 @@ class Watch:
             between = float(self.hull.edges[low]), float(self.hull.edges[high])
         level, noisy = self.alpha / ((number + 1.0) * (number + 2.0)), self.noisy or None
         counted = count, n, limit, self.alpha, self.delta, level
-        return Alarm(self.name, row, since, reached.log_wealth, *counted, between=between, noisy=noisy)
+        return Alarm(self.name, row, since, reached.log_evidence, *counted, between=between, noisy=noisy)
 
     def after(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
         """Return the watch with other bets, and another past."""
@@ -302,8 +302,8 @@ class Watch:
         share = f"{self.n:,} points"
         if self.ceiling is not None:
             share = f"{self.rate}, allowed {rounded_up(self.ceiling)}"
-        wealth = f"wealth {wealth_text(self.log_wealth)} of {1.0 / self.alpha:.6g}"
-        return f"{self.name:<10} {share}; {wealth}"
+        evidence = f"{evidence_text(self.log_evidence)} (alarm at {1.0 / self.alpha:.6g})"
+        return f"{self.name:<10} {share}; evidence against the promise: {evidence}"
 
 
 def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
@@ -320,15 +320,15 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     if (limit := _undecided(certificate)) is not None:
         found.append((UNDECIDED, *limit))
     if curve is not None:
-        refuse_room(certificate.guarantee, "a curve", "leave it out: all else is watched without it")
+        refuse_tolerance(certificate.guarantee, "a curve", "leave it out; the rest is monitored without it")
         if (hull := hull_of(curve)) is not None:
             found.append((SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
     if not found and not any(given.values()):
-        raise InputError("every point is left undecided, so nothing can be watched; label more points")
+        raise InputError("every point is left undecided, so nothing can be monitored; label more points")
     if not found:
         raise InputError(
-            "labels as wrong as there is room for may show any share of errors while the ceilings hold, so"
-            " nothing can be watched; ask for lower ceilings, or for room for fewer lost labels"
+            "with the tolerated label noise, any share of errors may appear while the ceilings hold, so"
+            " nothing can be monitored; ask for lower ceilings, or tolerate fewer lost labels"
         )
     return tuple(Watch.of(alpha / len(found), *one) for one in found)  # eq. (129)
 

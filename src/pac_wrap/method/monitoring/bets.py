@@ -1,4 +1,4 @@
-"""Bets against what a certificate allows, and their wealth: a change is noticed whenever it comes."""
+"""Bets against the promises of a certificate, and the evidence that they collect: an e-process."""
 
 from dataclasses import dataclass
 from math import inf, log
@@ -23,8 +23,8 @@ _EXACT: Final = 1e-15
 _HALVINGS: Final = 60
 
 
-def log_wealth(errors: ArrayLike, labels: ArrayLike, ceiling: float) -> Doubles:
-    """Return the logarithm of the wealth after so many errors among so many labels: eq. (81).
+def log_evidence(errors: ArrayLike, labels: ArrayLike, ceiling: float) -> Doubles:
+    """Return the logarithm of the evidence that a rate exceeds its ceiling, given the errors: eq. (81).
 
     W(k, n) = F(k; n + 1, e) / ((1 - e) (n + 1) b(k; n, e)), the likelihood ratio of all rates above the
     ceiling, mixed uniformly, against the ceiling itself.
@@ -50,10 +50,10 @@ def log_wealth(errors: ArrayLike, labels: ArrayLike, ceiling: float) -> Doubles:
 
 
 def confidence_sequence(errors: int, labels: int, alpha: float) -> tuple[float, float]:
-    """Return bounds of a rate that hold at all times, each but for a chance of alpha: eq. (87).
+    """Return bounds of a rate that hold at all times, each with confidence 1 - alpha: eq. (87).
 
-    A rate that stays the same lies between them at all times; of one that changes, the largest is never below
-    the lower end.
+    A constant rate lies between them at all times. If the rate changes, its largest value is never below the
+    lower bound.
     """
     labels = check_count("labels", labels)
     errors = check_errors(errors, labels)
@@ -68,7 +68,7 @@ def _lower(errors: int, labels: int, bar: float) -> float:
         middle = (low + high) / 2.0
         if not low < middle < high:
             break
-        reached = float(log_wealth(errors, labels, middle)) >= bar
+        reached = float(log_evidence(errors, labels, middle)) >= bar
         low, high = (middle, high) if reached else (low, middle)
     return low
 
@@ -114,7 +114,7 @@ _ROUNDING: Final = 1e-6
 class Placed(NamedTuple):
     """The bets as they stand: points per cell, and the starts by their number, the next one and their gains.
 
-    Of each bet, `gains` is the logarithm of the sum over starts of weight over wealth at the start, `best`
+    Of each bet, `gains` is the logarithm of the sum over starts of weight over value at the start, `best`
     that of its best start alone; `began` has that one's row and number, and the points by fate before it.
     """
 
@@ -127,10 +127,10 @@ class Placed(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Where the wealth reached the bar: how many points had come, counted from 0, and the bets then."""
+    """Where the evidence reached the bar: the place of the point, counted from 0, and the bets then."""
 
     point: int
-    log_wealth: float
+    log_evidence: float
     placed: Placed
 
 
@@ -171,8 +171,8 @@ class Bets:
         none = np.full(bets, -inf)
         return Placed(np.zeros(cells, dtype=np.int64), 0, 0, none, none, np.zeros((bets, 5), dtype=np.int64))
 
-    def log_wealth(self, placed: Placed, cells: Counts | None = None) -> Doubles:
-        """Return the logarithm of the wealth, also for other cells along the last axis."""
+    def log_evidence(self, placed: Placed, cells: Counts | None = None) -> Doubles:
+        """Return the logarithm of the evidence, also for other cells along the last axis."""
         counts = placed.cells if cells is None else cells
         bets, rest = self._paths(counts) + placed.gains, -log(placed.starts + 1.0)
         top = np.maximum(bets.max(axis=-1), rest)
@@ -181,7 +181,7 @@ class Bets:
         found = top + np.log(mean + np.exp(rest - top))
         if self.ceiling is None:
             return np.asarray(found)
-        closed = log_wealth(counts[..., 1], counts.sum(axis=-1), self.ceiling)
+        closed = log_evidence(counts[..., 1], counts.sum(axis=-1), self.ceiling)
         return np.asarray(np.logaddexp(found, closed) - log(2.0))
 
     def strongest(self, placed: Placed) -> tuple[int, int, int, Counts]:
@@ -195,7 +195,7 @@ class Bets:
     ) -> tuple[Placed, Reached | None]:
         """Return the bets after points that count together, eq. (130), and whether they reached a bar.
 
-        Bets start again before the batch, never within it, eq. (131), and the wealth is looked at after it.
+        Bets start again before the batch, never within it, eq. (131), and the evidence is read after it.
         """
         if not cells.size:
             return placed, None
@@ -203,18 +203,18 @@ class Bets:
         if total >= placed.following:
             placed = self._started(placed, total, row)
         placed = placed._replace(cells=placed.cells + self._counted(cells))
-        height = float(self.log_wealth(placed))
+        height = float(self.log_evidence(placed))
         reached = bar is not None and height >= bar
         return placed, Reached(cells.size - 1, height, placed) if reached else None
 
     def took(
         self, placed: Placed, cells: Counts, rows: Counts, stops: Counts, bar: float | None
     ) -> tuple[Placed, list[float], Reached | None]:
-        """Return the bets after more points, the log of the wealth at stops, and where it reached a bar.
+        """Return the bets after more points, the log of the evidence at stops, and where it reached a bar.
 
         Starts depend on the number of points alone, so it does not matter how points are cut into parts.
         """
-        heights = [float(self.log_wealth(placed)) for stop in stops.tolist() if not stop]
+        heights = [float(self.log_evidence(placed)) for stop in stops.tolist() if not stop]
         waiting, found = [stop for stop in stops.tolist() if stop], None
         done = 0
         while done < cells.size:
@@ -227,7 +227,7 @@ class Bets:
                 found = None if found is None else found._replace(point=done + found.point)
             while waiting and waiting[0] <= end:
                 part = placed.cells + self._counted(cells[done : waiting.pop(0)])
-                heights.append(float(self.log_wealth(placed, part)))
+                heights.append(float(self.log_evidence(placed, part)))
             placed = placed._replace(cells=placed.cells + self._counted(cells[done:end]))
             done = end
         return placed, heights, found
@@ -260,7 +260,7 @@ class Bets:
             counts = np.zeros((some.size, size), dtype=np.int64)
             counts[np.arange(some.size), some] = 1
             counts = before[group] + np.cumsum(counts, axis=0)
-            heights = self.log_wealth(placed, counts)
+            heights = self.log_evidence(placed, counts)
             over = np.flatnonzero(heights >= bar)
             if over.size:
                 first = int(over[0])
@@ -269,7 +269,7 @@ class Bets:
         return None
 
     def _most(self, placed: Placed, before: Counts, inside: Counts) -> Doubles:
-        """Return an upper bound of the logarithm of the wealth within groups of points, in whatever order."""
+        """Return an upper bound of the log of the evidence within groups of points, in whatever order."""
         rises = np.maximum(self.logs, 0.0).T
         found = before @ self.logs.T + inside @ rises + placed.gains
         most = np.asarray(np.max(found, axis=-1))

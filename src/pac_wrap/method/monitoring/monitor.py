@@ -118,7 +118,7 @@ def _is_missing(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Whatever is watched by itself: a group, a pool, or all rows where a certificate has no groups.
+    """A unit that is monitored by itself: a group, a pool, or all rows of a certificate without groups.
 
     `place` is its number among the groups, `step` the number of rows between two kept parts of the past.
     """
@@ -132,7 +132,7 @@ class Member:
 
     @property
     def past(self) -> tuple[int, ...]:
-        """The rows at which the wealth of each watch was kept, `Watch.past`: at most 256, in equal steps."""
+        """The rows at which `Watch.past` recorded the evidence: at most 256, in equal steps."""
         return tuple(range(self.step, self.rows + 1, self.step))
 
     def fed(self, batch: Batch, id: str | None, *, late: bool, together: bool) -> "Member":
@@ -154,7 +154,7 @@ class Member:
         return Member(self.place, tuple(fed), rows, unscored, step, ordered)
 
     def unwatched(self, asked: Guarantee) -> tuple[str, ...]:
-        """Return the promises that were asked for and are not watched, since nothing can contradict them."""
+        """Return the requested promises that are not monitored, because no data could contradict them."""
         names = dict.fromkeys(promise.name for promise in asked.promises)
         return tuple(name for name in names if name not in {watch.name for watch in self.watches})
 
@@ -180,7 +180,7 @@ class Member:
             known = names.pop(alarm.watch, None)
             if known is None or not 0 < alarm.since <= alarm.row <= self.rows or not 0 < alarm.n <= known.n:
                 yield "an alarm is of no watch, or of no row"
-            elif alarm.log_wealth < -log(known.alpha) or not 0 <= alarm.count <= alarm.n:
+            elif alarm.log_evidence < -log(known.alpha) or not 0 <= alarm.count <= alarm.n:
                 yield "an alarm is weaker than alarms are"
 
 
@@ -236,33 +236,32 @@ def _ids_after(
 
 
 class Monitor:
-    """Watches whether a certificate still keeps its promises, in batches of any size, forever.
+    """Monitors whether a certificate still keeps its promises after deployment, and raises alarms.
 
-    Each promise is watched by bets on a rate above its ceiling, whose wealth reaches 1/alpha with probability
-    alpha at most, ever, as long as the ceiling is kept: eq. (84). So one may look after every row. Promises
-    need labels. Without labels, undecided points are watched where the certificate bounds them and, with a
-    curve, all scores. All watches share `alpha` equally: eq. (129). The chance that the certificate or the
-    curve was wrong from the start comes on top: `Watch.delta`.
+    A monitor collects evidence that a rate exceeds its ceiling, and raises an alarm when the evidence reaches
+    1/alpha. While the ceiling holds, that ever happens with probability alpha at most, eq. (84), so one may
+    look after every row, for as long as one likes. FPR and FNR need labels. Without labels, the share of
+    undecided points is monitored where the certificate bounds it and, with a curve, the scores. All these
+    share `alpha` equally: eq. (129). The chance that the certificate or the curve was wrong from the start is
+    added: `Watch.delta`.
 
-    Neither which rows get a label nor the order in which labels arrive may depend on scores or verdicts.
-    Where the order may, feed whole batches with `together`. Otherwise, how rows are cut into batches changes
-    nothing. With room for wrong labels, new ones are assumed to be wrong in no larger shares, which change
-    with the prevalence. Rows without a score count nowhere. Several threads may feed one monitor.
+    Neither which rows get a label nor the order in which labels arrive may depend on scores or verdicts. If
+    the order may, feed whole batches with `together`. Otherwise batches may be cut anywhere. If the
+    certificate tolerates label noise, new labels are assumed to be no noisier; label noise changes with the
+    prevalence. Rows without a score are not counted. Several threads may feed one monitor.
 
-    The groups of a `GroupCertificate` are watched each by itself, and share alpha equally. Groups that follow
-    the rule of a pool are watched together: their rows must come mixed, as often as at calibration. Groups
-    that are promised nothing, and groups never seen, are not watched; `unpromised` and `unseen` count their
-    rows.
+    Each group of a `GroupCertificate` is monitored by itself, and the groups share alpha equally. Groups of a
+    pool are monitored together: their rows must come mixed, as often as at calibration. Groups without a
+    promise and new groups are not monitored; `unpromised` and `unseen` count their rows.
 
     Parameters
     ----------
     certificate : Certificate or GroupCertificate
-        The promises; something must be certified.
+        The promises; at least one must be certified.
     curve : Curve, optional
-        Bands of the scores of both classes, from `certify_curve`: then scores are watched without labels.
-        Not for groups.
+        From `certify_curve`. With it, scores are monitored without labels. Not for groups.
     alpha : float
-        The chance of a false alarm, ever, of all watches together.
+        The chance that there is ever a false alarm, all monitored quantities together.
     anomaly_label : object
         The label that marks an anomaly.
 
@@ -325,23 +324,23 @@ class Monitor:
 
     @property
     def members(self) -> dict[tuple[Group, ...], Member]:
-        """Whatever occurred and is watched by itself, by its groups: several are a pool, none is all rows."""
+        """The monitored groups that occurred: a pool has several groups as its key, all rows have none."""
         return {self._groups(place): member for place, member in sorted(self._members.items())}
 
     @property
     def alarm(self) -> Alarm | None:
-        """The first alarm, of groups that of the first group that has one; None as long as there is none."""
+        """The first alarm, with groups the first of the first group that has one; None without alarms."""
         return next(iter(self.alarms), None)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
-        """All alarms, the first of each watch, in the order in which they came to each group."""
+        """All alarms, at most one of each kind per group, by group and then in the order they came."""
         alarmed = sorted((place, one.alarms) for place, one in self._members.items() if one.alarms)
         return tuple(alarm.of(self._groups(place)) for place, alarms in alarmed for alarm in alarms)
 
     @property
     def watches(self) -> tuple[Watch, ...]:
-        """What is watched: how much was counted, and the wealth of each bet; of groups that occurred."""
+        """The monitored quantities of all groups that occurred, each with its counts and its evidence."""
         return tuple(watch for member in self.members.values() for watch in member.watches)
 
     @property

@@ -1,1 +1,1 @@
-"""Room for shift and for labels that are not clean, and points that are weighted."""
+"""Distribution shift and label noise that a promise tolerates, and points that are weighted."""

@@ -1,4 +1,4 @@
-"""Room for shift, by four distances, and for wrong labels: what a rate may become, and what it must be now.
+"""Distribution shift, by four distances, and label noise: the ceiling at calibration that tolerates them.
 
 Everything is computed with 70 digits and rounded against the promise.
 """
@@ -27,12 +27,12 @@ _NEGLIGIBLE: Final = Decimal("1e-45")
 _NOTHING: Final = Decimal("1e-30")
 # smaller divergences count as this one, since too few digits of them would be left
 _LEAST: Final = Decimal("1e-24")
-# with more room nothing is left of any ceiling
+# no ceiling tolerates more
 _MOST: Final = 1e15
 # what a comparison of new labels with eq. (76) rests on
 NEW_LABELS: Final = (
-    "this assumes that under each label no larger share of the new points is mislabelled than there is room"
-    " for; that share changes with the prevalence, even if the labeller errs as before"
+    "this assumes that the new labels are no noisier than the promise tolerates; label noise changes with the"
+    " prevalence, even if the labeller errs as before"
 )
 
 
@@ -44,8 +44,8 @@ def _as_double(exact: Decimal, *, up: bool = False) -> float:
     return nearest if Decimal(nearest) <= exact else nextafter(nearest, -1.0)
 
 
-class Room(ABC):
-    """Room between a rate at calibration and what it may be afterwards: a rising map, eq. (69)."""
+class Tolerance(ABC):
+    """What a promise tolerates: a rising map from a rate at calibration to the rate afterwards, eq. (69)."""
 
     tag: ClassVar[str]
 
@@ -67,8 +67,8 @@ class Room(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Distance(Room):
-    """How far the points of a class may shift: the promise holds for every distribution that is that near."""
+class Distance(Tolerance):
+    """A tolerated shift of a class: the promise holds for every distribution within this distance."""
 
     # what is said of it, the name of its number, and what that must exceed
     _words: ClassVar[str]
@@ -112,7 +112,7 @@ class Distance(Room):
 
 @dataclass(frozen=True, slots=True)
 class TotalVariation(Distance):
-    """Room for a shift within a total variation distance: no event's probability rises by more than this.
+    """A tolerated shift, in total variation: no event's probability rises by more than the distance.
 
     A ceiling e needs e - distance at calibration: eq. (71).
 
@@ -148,7 +148,7 @@ class TotalVariation(Distance):
 
 @dataclass(frozen=True, slots=True)
 class DensityRatio(Distance):
-    """Room for a shift after which no point is more than `ratio` times as likely as before.
+    """A tolerated shift, by density ratio: no point becomes more than `ratio` times as likely as before.
 
     A ceiling e needs e / ratio at calibration: eq. (72).
 
@@ -183,7 +183,7 @@ class DensityRatio(Distance):
 
 @dataclass(frozen=True, slots=True)
 class KL(Distance):
-    """Room for a shift within a Kullback-Leibler divergence KL(future || calibration), in nats.
+    """A tolerated shift, in Kullback-Leibler divergence KL(future || calibration), in nats.
 
     A ceiling e needs the e' with kl(e || e') = divergence at calibration: eq. (73).
 
@@ -234,13 +234,13 @@ class KL(Distance):
     @classmethod
     def _between(cls, rate: Decimal, ceiling: Decimal) -> Decimal:
         found = _kl(ceiling, rate)
-        # a lesser one has the room of the least
+        # a lesser one counts as the least
         return found if found >= _LEAST else Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
 class ChiSquared(Distance):
-    """Room for a shift within a chi-squared divergence of the future from the calibration distribution.
+    """A tolerated shift, in chi-squared divergence of the future from the calibration distribution.
 
     A ceiling e needs the e' with e' + sqrt(divergence e' (1 - e')) = e at calibration: eq. (74).
 
@@ -281,8 +281,8 @@ SHIFTS: Final = (TotalVariation, DensityRatio, KL, ChiSquared)
 
 
 @dataclass(frozen=True, slots=True)
-class LabelNoise(Room):
-    """Room for wrong labels of one class, of which the scores may be anything.
+class LabelNoise(Tolerance):
+    """Tolerated label noise: how many labels of a class may be wrong, whatever the scores of those points.
 
     With h = contamination and q = lost, a ceiling e needs (1 - h) (e - q) / (1 - q) at calibration: eq. (75).
 
@@ -329,9 +329,9 @@ class LabelNoise(Room):
         return (_ONE - q) * min(_ONE, rate / (_ONE - h)) + q
 
     def counted(self, rate: float) -> float:
-        """Return the largest share of errors that a true rate may show among labels as wrong: eq. (76).
+        """Return the largest share of errors that noisy labels may show at a true rate: eq. (76).
 
-        Where the prevalence changes, so does the share of wrong labels: eq. (119).
+        If the prevalence changes, so does the share of wrong labels: eq. (119).
 
         Parameters
         ----------
@@ -344,9 +344,9 @@ class LabelNoise(Room):
             return min(1.0, _as_double(found, up=True))
 
     def __str__(self) -> str:
-        parts = [f"{rounded_down(self.contamination, digits=4)} contaminated"] * (self.contamination > 0)
-        parts += [f"{rounded_down(self.lost, digits=4)} lost"] * (self.lost > 0)
-        return f"labels with up to {' and '.join(parts)}"
+        shares = {"contaminated": self.contamination, "lost": self.lost}
+        parts = [f"{rounded_down(share, 100, 4)} % {what}" for what, share in shares.items() if share > 0.0]
+        return f"up to {' and '.join(parts)} labels"
 
 
 def _kl(one: Decimal, other: Decimal) -> Decimal:
@@ -356,14 +356,14 @@ def _kl(one: Decimal, other: Decimal) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Radius:
-    """How far each class may shift until its rate may exceed a ceiling, by any one distance: eq. (77).
+    """How far each class may shift while a ceiling still holds, in each of four distances: eq. (77).
 
     Attributes
     ----------
     ceiling : float
         The ceiling.
     fpr, fnr : tuple of TotalVariation, DensityRatio, KL and ChiSquared
-        The farthest shift of the normal, and of the anomalous points; empty where none is allowed.
+        The largest tolerated shift of the normal and of the anomalous points; empty if none is tolerated.
     """
 
     ceiling: float
@@ -388,17 +388,17 @@ def before_shift(one: "Certificate") -> Iterator[tuple["Promise", float]]:
 
 
 class Robust:
-    """How much shift a certificate bears; a part of `Certificate`."""
+    """How much shift a certificate tolerates; a part of `Certificate`."""
 
     __slots__ = ()
 
     def radius(self, ceiling: float) -> Radius:
-        """Return how far the points of each class may shift before a looser ceiling breaks.
+        """Return how far each class may shift while its rate stays below a looser ceiling.
 
         Parameters
         ----------
         ceiling : float
-            The ceiling that is still to be kept, between 0 and 1.
+            The looser ceiling, between 0 and 1.
 
         Examples
         --------
@@ -409,13 +409,11 @@ class Robust:
         limit, one = check_rate("ceiling", ceiling), cast("Certificate", self)
         if one.by_kind:
             raise InputError(
-                "the kinds of a class bear different shifts, so no radius holds for all of them; calibrate"
+                "a radius is for a whole class, and this certificate has a promise for each kind; calibrate"
                 " without kinds"
             )
         if one.fpr.certified is None and one.fnr.certified is None:
-            raise InputError(
-                "nothing is certified, so there is nothing to keep; certificate.diagnosis says why"
-            )
+            raise InputError("nothing is certified, so no shift is tolerated; certificate.diagnosis says why")
         found = {
             promise.name: tuple(shift for kind in SHIFTS if (shift := kind.between(rate, limit)) is not None)
             for promise, rate in before_shift(one)

@@ -85,14 +85,14 @@ def check_bound(bound: float | None) -> float:
     """Return the bound of weights, or refuse: without one nothing can be promised."""
     if bound is None:
         raise InputError(
-            "weights need a bound that none exceeds anywhere, or nothing can be promised; give weight_bound,"
-            " or clip the weights at it and give room for the rest with shift=TotalVariation(share)"
+            "weights need a bound, because without one nothing can be promised; give weight_bound, or clip"
+            " the weights and tolerate the rest with shift=TotalVariation(share)"
         )
     number = as_float(bound)
     if not _BOUNDS[0] <= number <= _BOUNDS[1]:
         raise InputError(
             f"weight_bound must be a number above 0, from {_BOUNDS[0]:g} to {_BOUNDS[1]:g}, got"
-            f" {quoted(bound)}; scale the weights, of which a factor does not count"
+            f" {quoted(bound)}; scale the weights, which changes nothing else"
         )
     return number
 
@@ -115,7 +115,7 @@ def as_weights(weights: Weights, name: str, size: int, bound: float) -> Interval
         worst = low.min() if low.min() < 0.0 else high.max()
         raise InputError(
             f"{name} must lie between 0 and weight_bound = {bound:g}, got {float(worst)!r}; if few future"
-            " points weigh more, clip the weights there and give room with shift=TotalVariation(share)"
+            " points weigh more, clip the weights there and use shift=TotalVariation(share) for the rest"
         )
     return low, high
 
