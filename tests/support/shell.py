@@ -9,9 +9,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import duckdb
+import typer.testing
 from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
@@ -24,6 +26,8 @@ SCRIPT = Path(sys.executable).with_name("pac-wrap")
 _PREFIX = "pac-wrap: "
 _DONE = re.compile(f"{_PREFIX}([0-9,]+ rows?: |written as CSV, since)")
 _SCREEN = {"COLUMNS": "80"}
+# the parser is built once, not for every command that is run in this process
+vars(typer.testing)["_get_command"] = cache(typer.main.get_command)
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ def write(path: Path, text: str | bytes) -> Path:
 
 def parquet(path: Path, query: str) -> Path:
     """Write what a query gives as Parquet and return its path."""
-    with duckdb.connect() as connection:
-        name = str(path).replace("'", "''")
-        connection.execute(f"COPY ({query}) TO '{name}' (FORMAT parquet)")
+    name = str(path).replace("'", "''")
+    # in the database that all tests share: to make one takes longer than to write a small file
+    duckdb.execute(f"COPY ({query}) TO '{name}' (FORMAT parquet)")
     return path
