@@ -2,8 +2,8 @@
 
 PACWrapError
 ├── InputError           (ValueError)   scores, labels, rates or rows that break a rule
-├── DetectorError        (TypeError)    a detector whose scores, or their direction, cannot be known
-├── UnfittedError        (also scikit-learn's NotFittedError, so it lives in `scores.py`)
+├── DetectorError        (TypeError)    a detector without usable scores, or with scores of unknown direction
+├── UnfittedError        (also scikit-learn's NotFittedError, so it is defined in `scores.py`)
 ├── CertificateError     (ValueError)   a certificate file that is damaged, edited or unknown
 ├── OutputError          (OSError)      a file could not be written; nothing was left behind
 ├── DataError            (OSError)      a data set is unavailable: missing, damaged or out of reach
@@ -12,11 +12,11 @@ PACWrapError
 PACWrapWarning           (UserWarning)
 ├── UpsideDownWarning    anomalies score lower than normals
 ├── LabelWarning         labels that had to be interpreted
-├── VacuousWarning       nothing useful is promised: labels are missing
+├── VacuousWarning       too few labels for any useful promise
 ├── OverlapWarning       calibration rows that the detector was trained on
 ├── DependenceWarning    calibration points that depend on each other, in time or by subject
-├── MissingScoreWarning  points without a score, which are abstained on
-└── PrecisionWarning     scores of a narrower type than the certificate's, where that may change verdicts
+├── MissingScoreWarning  points without a score; their verdict is abstain
+└── PrecisionWarning     scores of a narrower type than the certificate's, which may change verdicts
 """
 
 from pac_wrap.base.text import message
@@ -36,7 +36,7 @@ class PACWrapError(Exception):
     """
 
     def __str__(self) -> str:
-        # names and cells stand in it, and what other software says: no text may get to a terminal untamed
+        # the text quotes names, cells and other software, so it is cleaned before it reaches a terminal
         return message(super().__str__())
 
 
@@ -45,7 +45,7 @@ class InputError(PACWrapError, ValueError):
 
 
 class DetectorError(PACWrapError, TypeError):
-    """The scores of a detector, or the direction they point in, cannot be known."""
+    """The detector offers no scores that can be used, or does not tell which direction is anomalous."""
 
 
 class CertificateError(PACWrapError, ValueError):
@@ -53,7 +53,7 @@ class CertificateError(PACWrapError, ValueError):
 
 
 class OutputError(PACWrapError, OSError):
-    """A file could not be written; nothing was left behind, and an older file is as it was."""
+    """A file could not be written; no partial file is left, and an older file is unchanged."""
 
 
 class DataError(PACWrapError, OSError):
@@ -65,7 +65,7 @@ class MissingExtraError(PACWrapError, ImportError):
 
 
 class PACWrapWarning(UserWarning):
-    """Something that leaves the promise formally true, but is probably not what you want.
+    """Any warning of PAC-Wrap: the promise stays formally true, but is probably not what you want.
 
     Examples
     --------
@@ -85,11 +85,11 @@ class UpsideDownWarning(PACWrapWarning):
 
 
 class LabelWarning(PACWrapWarning):
-    """Labels may not be what they seem: a guess at which class is which, or points chosen by their scores."""
+    """The labels may mislead: their meaning was guessed, or the labelled points were chosen by score."""
 
 
 class VacuousWarning(PACWrapWarning):
-    """Nothing useful is promised: there are too few labels, or no single threshold could be certified."""
+    """Nothing useful is promised, since labels are too few or no single threshold could be certified."""
 
 
 class OverlapWarning(PACWrapWarning):
@@ -97,12 +97,12 @@ class OverlapWarning(PACWrapWarning):
 
 
 class DependenceWarning(PACWrapWarning):
-    """Points of a series, or of few subjects, are worth less than their number, or it is unknown what."""
+    """Calibration points depend on each other, in time or by subject, or may do so."""
 
 
 class MissingScoreWarning(PACWrapWarning):
-    """Some points to decide have no score, and are abstained on."""
+    """Some points to decide have no score; their verdict is abstain."""
 
 
 class PrecisionWarning(PACWrapWarning):
-    """Scores come in a narrower type than those of the certificate, and that may change verdicts."""
+    """Scores have a narrower type than those of the certificate, which may change verdicts."""

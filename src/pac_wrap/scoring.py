@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn's `scoring=`, which know abstentions, certificates and the direction of scores."""
+"""Scorers for scikit-learn's `scoring=` that account for abstentions, certificates and score direction."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ __all__ = ["certified_ceiling_scorer", "decided_share_scorer", "ranking_scorer"]
 
 
 def decided_share_scorer(estimator: Any, X: Any, y: ArrayLike | None = None) -> float:
-    """Return the share of rows that a certificate decides; more is better.
+    """Return the share of rows with a verdict other than abstain; more is better.
 
     Parameters
     ----------
     estimator : PACWrap
-        Fitted; or a pipeline or search that ends in one.
+        A fitted estimator, or a fitted pipeline or search that ends in one.
     X, y : array-like
-        The rows; labels are ignored.
+        The rows to decide; the labels are ignored.
 
     Examples
     --------
@@ -38,17 +38,17 @@ def decided_share_scorer(estimator: Any, X: Any, y: ArrayLike | None = None) -> 
 
 
 def certified_ceiling_scorer(estimator: Any, X: Any = None, y: ArrayLike | None = None) -> float:
-    """Return minus the greatest ceiling that is certified, of those asked for: more is better.
+    """Return minus the largest certified ceiling; more is better.
 
-    It varies where ceilings are raised (`overlap="raise"`, `"hold_fnr"`, ...); -1 means that an error rate
-    may be anything. Of groups it is that of the worst.
+    It varies if the strategy raises ceilings (`overlap="raise"`, `"hold_fnr"`, ...). The score -1 means that
+    an error rate has no bound. With groups, the worst group counts.
 
     Parameters
     ----------
     estimator : PACWrap
-        Fitted; or a pipeline or search that ends in one.
+        A fitted estimator, or a fitted pipeline or search that ends in one.
     X, y : ignored
-        They are there so that it can be a `scoring=`.
+        Accepted because `scoring=` passes them.
 
     Examples
     --------
@@ -63,17 +63,18 @@ def certified_ceiling_scorer(estimator: Any, X: Any = None, y: ArrayLike | None 
 
 
 def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
-    """Return the chance that an anomaly outscores a normal row, for detectors too; more is better.
+    """Return the chance that an anomaly outscores a normal row (the ROC AUC); more is better.
 
-    scikit-learn's "roc_auc" takes a higher score for class 1, but its own outlier detectors give anomalies
-    lower ones: a search for the best would find the worst. Of more than 10,000 rows per class, so many count.
+    scikit-learn's "roc_auc" expects higher scores for class 1, but its own outlier detectors give anomalies
+    lower scores, so that a search for the best would find the worst. Classes of more than 10,000 rows are
+    sampled.
 
     Parameters
     ----------
     estimator : PACWrap or detector
-        Fitted.
+        A fitted estimator or a fitted detector.
     X, y : array-like
-        The rows and their labels, of both classes; for a detector 0 (normal) and 1 (anomalous).
+        The rows and their labels, with both classes; for a detector, 0 is normal and 1 anomalous.
 
     Examples
     --------
@@ -98,7 +99,5 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
 def _certified(estimator: Any) -> PACWrap:
     found = core_of(estimator)
     if not isinstance(found, PACWrap):
-        raise InputError(
-            f"this scorer is about certificates, got {type(found).__name__}, which has none; score a PACWrap"
-        )
+        raise InputError(f"this scorer needs a PACWrap, got {type(found).__name__}, which has no certificate")
     return found

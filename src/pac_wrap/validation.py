@@ -1,7 +1,7 @@
-"""How often calibration breaks its promise on a population that is known: exactly, and by simulation.
+"""How often calibration breaks a ceiling on a known population, exactly and by simulation.
 
-The rates are those of the two thresholds taken by themselves (`y_fp` and `y_fn`); those of the verdicts are
-never larger.
+The error rates are those of each threshold alone (`y_fp` and `y_fn`). The rates of the verdicts are never
+larger.
 """
 
 from collections.abc import Callable
@@ -36,23 +36,23 @@ def exact_violation(
     budget: BudgetRule = error_budget,
     replacement: bool = True,
 ) -> ExactViolation:
-    """Return how probable it is that a calibration breaks a ceiling, if it draws from this population.
+    """Return the probability that a calibration drawn from this population breaks a ceiling.
 
-    Drawn with replacement, the probability is a binomial tail, eq. (17), without replacement a hypergeometric
-    one, eq. (18).
+    The probability is a binomial tail when points are drawn with replacement, eq. (17), and a hypergeometric
+    tail when they are drawn without, eq. (18).
 
     Parameters
     ----------
     normal, anomalous : array-like
         The scores of the whole population.
     sizes : tuple of int
-        How many normal and anomalous points calibrate.
+        The numbers of normal and of anomalous calibration points.
     guarantee : Guarantee, optional
-        What is promised; by default both rates at most 0.05 with a delta of 0.05 each.
+        The ceilings and deltas; by default both rates at most 0.05, each with a delta of 0.05.
     future : tuple of array-like, optional
-        The normal and anomalous populations that the rates are counted on, if they have shifted.
+        The normal and the anomalous population on which errors are counted, if these have shifted.
     budget : callable
-        How many errors a method allows among n points, given n, ceiling and delta.
+        The method's error budget as a function of n, ceiling and delta.
     replacement : bool
         Whether calibration points are drawn with replacement.
 
@@ -83,9 +83,9 @@ def violation_rate(
     budget: BudgetRule = error_budget,
     confidence: float = 0.95,
 ) -> ViolationRate:
-    """Return how often `trials` calibrations break a ceiling, each drawn with replacement.
+    """Return how often simulated calibrations break a ceiling, each drawn with replacement.
 
-    The thresholds of a draw are order statistics, which are drawn directly, eq. (19); so the cost does not
+    The thresholds of a draw are order statistics and are drawn directly, eq. (19), so the cost does not
     depend on the numbers of calibration points.
 
     Parameters
@@ -95,9 +95,9 @@ def violation_rate(
     trials : int
         How many calibrations are simulated.
     random : numpy.random.Generator
-        What they are drawn with.
+        The generator that draws them.
     confidence : float
-        Of the intervals around the simulated rates.
+        The confidence of the intervals around the simulated rates.
 
     Examples
     --------
@@ -133,17 +133,17 @@ def violation_rate(
 def independent_violation(
     sizes: tuple[int, int], test_sizes: tuple[int, int], guarantee: Guarantee
 ) -> ExactViolation:
-    """Return how often a rate on a test part exceeds its ceiling if all points are independent: eq. (20).
+    """Return how often a test part's error rate exceeds its ceiling if all points are independent: eq. (20).
 
-    It may be above delta, because a test part varies too. Compare `series.Points.violation` with it;
-    random divisions give just this, whatever the series.
+    It may exceed delta, because the test part varies too. Compare `series.Points.violation` with it. Random
+    divisions of any series reach exactly this probability.
 
     Parameters
     ----------
     sizes, test_sizes : tuple of int
-        The numbers of normal and of anomalous points that calibrate, and of those that test.
+        The numbers of normal and of anomalous points, for calibration and for the test.
     guarantee : Guarantee
-        What the calibration asks for.
+        The ceilings and deltas of the calibration.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def independent_violation(
 
 @dataclass(frozen=True, slots=True)
 class _Draws:
-    """Simulated calibrations of one class: the thresholds, which of them a trial has, and its errors."""
+    """Simulated calibrations of one class: all thresholds, and the threshold and errors of each trial."""
 
     scored: "_ClassScores"
     thresholds: Scores
@@ -204,7 +204,7 @@ class _ClassScores:
             from_top = random.beta(self.budget + 1, self.n - self.budget, trials)
             rank = np.minimum((from_top * self.scores.size).astype(np.intp), self.scores.size - 1)
             first, last = int(rank.min()), int(rank.max())
-            if last - first < trials:  # all ranks between them are sooner looked up than the trials sorted
+            if last - first < trials:  # looking up all ranks in between is faster than sorting the trials
                 ranks, which = np.arange(first, last + 1), rank - first
             else:
                 ranks, which = np.unique(rank, return_inverse=True)
@@ -237,7 +237,7 @@ def _both_classes(
     future: tuple[ArrayLike, ArrayLike] | None,
     budget: BudgetRule,
 ) -> tuple[_ClassScores | None, _ClassScores | None]:
-    """Return the two classes, None for one that nothing is promised of, or refuse what cannot be."""
+    """Return the two classes, None for a class without a ceiling, or refuse impossible arguments."""
     _check_pair("sizes", sizes)
     for name, n in zip(_NAMES, sizes, strict=True):
         check_count(f"sizes ({name})", n)
@@ -251,7 +251,7 @@ def _both_classes(
         return high, low
 
     if future is not None and (not isinstance(future, tuple | list) or len(future) != 2):
-        raise InputError("future must be the scores of normal and of anomalous points, two arrays")
+        raise InputError("future must be a pair of arrays: the scores of normal and of anomalous points")
 
     drawn = oriented((normal, anomalous))
     judged = drawn if future is None else oriented(future)
@@ -261,7 +261,7 @@ def _both_classes(
             return None
         if min(drawn[place].size, judged[place].size) == 0:
             raise InputError(
-                f"the {promise.of.label} population is empty; pass its scores, or promise nothing there"
+                f"the {promise.of.label} population is empty; pass its scores, or {promise.of.option}=None"
             )
         n = sizes[place]
         errors = budget(n, promise.at_calibration, promise.delta)
@@ -274,4 +274,4 @@ def _both_classes(
 
 def _check_pair(name: str, pair: object) -> None:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise InputError(f"{name} must be the numbers of normal and anomalous points, got {pair!r}")
+        raise InputError(f"{name} must be the numbers of normal and of anomalous points, got {pair!r}")

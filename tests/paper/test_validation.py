@@ -260,7 +260,7 @@ def test_what_is_no_number_of_trials_or_confidence_is_refused(options: dict[str,
 @pytest.mark.parametrize(
     ("normal", "anomalous", "sizes", "sentence"),
     [
-        ([], [1.0], (9, 9), "the normal population is empty; pass its scores, or promise nothing"),
+        ([], [1.0], (9, 9), "the normal population is empty; pass its scores, or max_fpr=None"),
         ([1.0], [], (9, 9), "the anomalous population is empty"),
         ([1.0, nan], [1.0], (9, 9), "normal must not contain NaN, got 1 of 2"),
         ([1.0], [nan], (9, 9), "anomalous must not contain NaN"),

@@ -22,9 +22,12 @@ SCORES = np.arange(50.0)
     ("options", "sentence"),
     [
         ({"guarantee": 0.05}, "guarantee must be a Guarantee, got 0.05; write Guarantee(max_fpr=0.05)"),
-        ({"sizes": (9,)}, "sizes must be the numbers of normal and anomalous points, got (9,)"),
-        ({"sizes": 9}, "sizes must be the numbers of normal and anomalous points, got 9"),
-        ({"future": (SCORES,)}, "future must be the scores of normal and of anomalous points, two arrays"),
+        ({"sizes": (9,)}, "sizes must be the numbers of normal and of anomalous points, got (9,)"),
+        ({"sizes": 9}, "sizes must be the numbers of normal and of anomalous points, got 9"),
+        (
+            {"future": (SCORES,)},
+            "future must be a pair of arrays: the scores of normal and of anomalous points",
+        ),
         ({"budget": lambda n, rate, delta: n}, "budget must allow fewer errors than there are points"),
         ({"budget": lambda n, rate, delta: -1}, "budget must be a whole number, 0 or more, got -1"),
         ({"budget": lambda n, rate, delta: 2.5}, "budget must be a whole number, 0 or more, got 2.5"),

@@ -1,4 +1,4 @@
-"""Tails of the binomial and hypergeometric distributions, and what follows from them. They know no scores."""
+"""Binomial and hypergeometric tails: error budgets, bounds of error rates, sample sizes. No scores needed."""
 
 from pac_wrap.tails.bounds import (
     Budget,

@@ -1,7 +1,6 @@
-"""The binomial tail, decided exactly, and turned round: error budgets, bounds of rates, labels needed.
+"""Exact binomial tails and their inverses: error budgets, bounds of error rates, labels needed.
 
-It knows no scores. What is public refuses a number that is none of its kind, or more errors than points, with
-an `InputError`.
+No scores are needed. Public functions raise `InputError` for a wrong number or for more errors than points.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,24 +20,24 @@ from pac_wrap.base.arguments import check_count, check_rate
 from pac_wrap.base.floats import ceiling_up, confidence_left, kept_together, of_few_digits, shared_together
 from pac_wrap.errors import InputError
 
-# SciPy's tail is good to 1e-14 (relative), but loses up to 3e-20 n where few errors meet a large n; what lies
-# closer to delta than this, 1e-11 + 1e-18 n, is decided with 60 digits.
+# SciPy's tail is good to 1e-14 (relative), but loses up to 3e-20 n for few errors and a large n; a tail
+# closer to delta than 1e-11 + 1e-18 n is decided with 60 digits.
 _DOUBT: Final = 1e-11
 _DOUBT_PER_POINT: Final = 1e-18
-# beyond so many points SciPy is not asked at all: it may return NaN, or take longer than 60 digits do
+# beyond this many points SciPy is not used: it may return NaN, or take longer than 60 digits do
 SCIPY_UP_TO: Final = 10**12
 _SUBNORMAL: Final = 1e-305
 _DIGITS: Final = 60
 _EQUAL: Final = Decimal("1e-40")
 _FIXED_POINT: Final = 10**50
-# from so many errors and so many other points on, an integral takes less time than the sum
+# from this many errors and this many other points on, an integral takes less time than the sum
 MANY: Final = 10**6
 # the step of the trapezoidal rule, 1/41, and where it starts: eq. (23)
 _STEPS_PER_UNIT: Final = 41
 _FIRST: Final = -5 * _STEPS_PER_UNIT
 _NEGLIGIBLE: Final = Decimal("1e-50")
 _PI: Final = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
-# from so many on, Stirling's series gives 60 digits
+# from this m on, Stirling's series gives 60 digits
 _FEW: Final = 1000
 # coefficients of 1/m, 1/m^3, ... in Stirling's series of ln m!
 _STIRLING: Final = tuple(
@@ -51,7 +50,7 @@ _STIRLING: Final = tuple(
 
 
 def cdf(k: int, n: int, p: float) -> float:
-    """Probability of at most k errors among n when each occurs with probability p: eq. (1)."""
+    """Return the probability of at most k errors among n if each occurs with probability p: eq. (1)."""
     if k >= n:
         return 1.0
     if n <= SCIPY_UP_TO:
@@ -61,14 +60,14 @@ def cdf(k: int, n: int, p: float) -> float:
 
 
 def cdf_at_most(k: int, n: int, p: float, delta: float) -> bool:
-    """Whether F(k; n, p) <= delta, for the exact values of the doubles; what agrees to 40 digits is equal."""
+    """Return whether F(k; n, p) <= delta, for the doubles' exact values; 40 equal digits count as equal."""
     if n <= SCIPY_UP_TO and not doubtful(approximate := cdf(k, n, p), n, delta):
         return approximate <= delta
     return _exactly_at_most(k, n, Fraction(p), delta)
 
 
 def sf_at_most(k: int, n: int, p: float, delta: float) -> bool:
-    """Whether P(X >= k) = 1 - F(k - 1; n, p) <= delta, as exactly."""
+    """Return whether P(X >= k) = 1 - F(k - 1; n, p) <= delta, as exactly as `cdf_at_most`."""
     if k <= 0:
         return False
     if n <= SCIPY_UP_TO and not doubtful(approximate := float(betainc(k, n - k + 1, p)), n, delta):
@@ -78,7 +77,7 @@ def sf_at_most(k: int, n: int, p: float, delta: float) -> bool:
 
 
 def doubtful(approximate: Any, n: int, delta: float) -> Any:
-    """Whether a tail, or each of many, is too close to delta for SciPy to tell on which side it lies."""
+    """Return whether a tail is too close to delta for SciPy to tell the side; elementwise for arrays."""
     return delta <= _SUBNORMAL or abs(approximate - delta) <= (_DOUBT + _DOUBT_PER_POINT * n) * delta
 
 
@@ -89,7 +88,7 @@ def _exactly_at_most(k: int, n: int, p: Fraction, delta: float) -> bool:
 
 
 def _wide_context(n: int) -> AbstractContextManager[Context]:
-    # the widest exponents, as p^k alone may be far below what the usual ones hold
+    # the widest exponents, since p^k alone may be far below the usual smallest number
     return localcontext(prec=_DIGITS + len(str(n)), Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
@@ -123,7 +122,7 @@ def _sum(k: int, n: int, p: Fraction) -> Decimal:
 
 
 def _integral(k: int, n: int, p: Fraction) -> Decimal:
-    """Return F(k; n, p) in units of pmf(k), for k <= n p and many of both: eq. (22) by the rule of (23)."""
+    """Return F(k; n, p) in units of pmf(k), for k <= n p, k and n - k both large: eq. (22) by rule (23)."""
     hit = Decimal(p.numerator) / p.denominator
     scale = min(1 / (n + 1 - k / hit), hit / Decimal(k).sqrt())
     total, step = Decimal(0), _FIRST
@@ -147,7 +146,7 @@ def _node(step: int, digits: int) -> tuple[Decimal, Decimal]:
 
 @lru_cache(maxsize=64)
 def _ways(n: int, k: int, digits: int) -> Decimal:
-    """Return n over k in the same sense as its logarithm."""
+    """Return n over k in the current context, whose precision is `digits`: it keys the cache."""
     return +Decimal(comb(n, k)) if k < _FEW else _log_ways(n, k, digits).exp()
 
 
@@ -167,17 +166,17 @@ def _log_factorial(m: int) -> Decimal:
 
 
 def most_errors(n: int, rate: float, delta: float) -> int | None:
-    """Return the error budget of numbers that were checked."""
+    """Return the error budget for numbers that were already checked."""
     if not cdf_at_most(0, n, rate, delta):
         return None
     beyond = beyond_mean(n, rate, delta)
-    # beyond so many points a float is too coarse to start from
+    # beyond this many points a float is too coarse a start
     guess = int(n * rate + beyond if n <= SCIPY_UP_TO else n * Fraction(rate) + Fraction(beyond))
     return last_true(lambda k: cdf_at_most(k, n, rate, delta), 0, n, guess)
 
 
 def beyond_mean(n: float, rate: float, delta: float) -> float:
-    """Return how far the error budget lies from n rate, about: Cornish and Fisher's expansion."""
+    """Return approximately how far the error budget lies from n rate: Cornish and Fisher's expansion."""
     quantile = float(ndtri(delta))
     skewed = (quantile * quantile - 1.0) * (1.0 - 2.0 * rate) / 6.0
     return quantile * sqrt(n * rate * (1.0 - rate)) + skewed - 0.5
@@ -208,21 +207,21 @@ def last_true(holds: Callable[[int], bool], low: int, high: int | None, guess: i
 # a bound counts as the least one if it cannot be lowered by this much, relative
 _TIGHT: Final = 2.0**-46
 Rates = NDArray[np.float64]
-# SciPy's quantiles are good to this, relative to the level, but for a few in a million that are far off
+# SciPy's quantiles are good to this, relative to the level, except for a few in a million that are far off
 _NEAR: Final = 1e-6
-# down to the least of all doubles
+# down to the smallest of all doubles
 _HALVINGS: Final = 1100
 
 
 def error_budget(n: int, rate: float, delta: float) -> int | None:
     """Return the most errors allowed among n points, or None if n is too small: eq. (2).
 
-    k* = max{k : F(k; n, rate) <= delta}, exact also where the tail meets delta.
+    k* = max{k : F(k; n, rate) <= delta}. It is exact even if the tail equals delta.
 
     Parameters
     ----------
     n : int
-        How many labelled points there are.
+        The number of labelled points.
     rate, delta : float
         The ceiling of the error rate, and the chance that it does not hold.
 
@@ -237,16 +236,16 @@ def error_budget(n: int, rate: float, delta: float) -> int | None:
 
 
 def exact_confidence(n: int, rate: float, errors: int | None) -> float:
-    """Return the exact confidence 1 - F(errors; n, rate) that an error budget reaches: eq. (3).
+    """Return the exact confidence 1 - F(errors; n, rate) of an error budget: eq. (3).
 
-    At least 1 - delta for the budget of delta; without a budget nothing is declared, so it is 1.
+    For the budget at delta it is at least 1 - delta. Without a budget no verdict is given, so it is 1.
 
     Parameters
     ----------
     n, rate : int and float
-        How many labelled points there are, and the ceiling of the error rate.
+        The number of labelled points, and the ceiling of the error rate.
     errors : int or None
-        The error budget.
+        The error budget; None if there is none.
 
     Examples
     --------
@@ -258,7 +257,7 @@ def exact_confidence(n: int, rate: float, errors: int | None) -> float:
 
 
 def check_errors(errors: int, n: int) -> int:
-    """Return a number of errors among n points, or refuse it."""
+    """Return the number of errors among n points after checking it."""
     errors = check_count("errors", errors)
     if errors > n:
         raise InputError(f"errors must not exceed n, got {errors:,} errors among {n:,} points")
@@ -268,14 +267,14 @@ def check_errors(errors: int, n: int) -> int:
 def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:
     """Return the one-sided Clopper-Pearson upper bound of a rate at confidence 1 - delta: eq. (5).
 
-    The smallest rate with F(errors; n, rate) <= delta, rounded up, so that
-    `error_budget(n, upper_bound(errors, n, delta), delta)` is `errors`: what n points can certify while so
-    many of them are errors. It is 1 if every point is an error.
+    It is the smallest rate with F(errors; n, rate) <= delta, rounded up: the lowest ceiling that n points can
+    certify with `errors` errors, so that `error_budget(n, upper_bound(errors, n, delta), delta)` is `errors`.
+    It is 1 if every point is an error.
 
     Parameters
     ----------
     errors, n : int
-        How many errors were counted, among how many points.
+        The number of errors, and the number of points among which they were counted.
     delta : float
         The chance that the rate is larger.
 
@@ -298,12 +297,12 @@ def _least_rate(errors: int, n: int, delta: float) -> float:
 def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
     """Return the one-sided Clopper-Pearson lower bound of a rate at confidence 1 - delta: eq. (6).
 
-    The largest rate with 1 - F(errors - 1; n, rate) <= delta, rounded down; 0 without an error.
+    It is the largest rate with 1 - F(errors - 1; n, rate) <= delta, rounded down; 0 without an error.
 
     Parameters
     ----------
     errors, n : int
-        How many errors were counted, among how many points.
+        The number of errors, and the number of points among which they were counted.
     delta : float
         The chance that the rate is smaller.
 
@@ -321,14 +320,14 @@ def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
 
 
 def interval(errors: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the two-sided Clopper-Pearson interval of a rate, half the doubt on each side.
+    """Return the two-sided Clopper-Pearson interval of a rate, with half of 1 - confidence on each side.
 
     Parameters
     ----------
     errors, n : int
-        How many errors were counted, among how many points.
+        The number of errors, and the number of points among which they were counted.
     confidence : float
-        How surely the interval holds the rate.
+        The probability that the interval covers the true rate.
 
     Examples
     --------
@@ -341,12 +340,12 @@ def interval(errors: int, n: int, confidence: float = 0.95) -> tuple[float, floa
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A counted share with its exact (Clopper-Pearson) interval; `value` is NaN where n is 0.
+    """A counted share with its exact (Clopper-Pearson) interval; `value` is NaN if n is 0.
 
     Parameters
     ----------
     count, n : int
-        How many, among how many.
+        The count, and the number of points among which it was counted.
     low, high : float
         The ends of the interval.
 
@@ -363,7 +362,7 @@ class Rate:
 
     @classmethod
     def of(cls, count: int, n: int, confidence: float = 0.95) -> "Rate":
-        """Return the share with the interval that holds the true one with this confidence."""
+        """Return the share with the interval that covers the true share with this confidence."""
         return cls(count, n, *interval(count, n, confidence))
 
     @property
@@ -376,14 +375,14 @@ class Rate:
 
 
 def min_samples(rate: float, delta: float, errors: int = 0) -> int:
-    """Return the least n whose error budget is at least `errors`: eq. (4).
+    """Return the smallest number of points whose error budget is at least `errors`: eq. (4).
 
     Parameters
     ----------
     rate, delta : float
         The ceiling, and the chance that it does not hold.
     errors : int
-        How many errors the budget must allow.
+        The number of errors that the budget must allow.
 
     Examples
     --------
@@ -397,14 +396,14 @@ def min_samples(rate: float, delta: float, errors: int = 0) -> int:
     guess = _points_about(errors, rate, delta)
     if guess >= 2**62:
         raise InputError(
-            f"rate = {rate!r} with {errors:,} errors needs more than 2^62 labels; ask for a larger rate or"
-            " tolerate fewer errors"
+            f"rate = {rate!r} with {errors:,} errors needs more than 2^62 labels; raise the rate, or allow"
+            " fewer errors"
         )
     return 1 + last_true(lambda n: not cdf_at_most(errors, n, rate, delta), errors, None, guess)
 
 
 def _points_about(errors: int, rate: float, delta: float) -> int:
-    """Return about how many points have a budget of so many errors, or 2^62 if they are more."""
+    """Return approximately how many points have this error budget, at most 2^62."""
     events = float(gammainccinv(errors + 1, delta))
     points = events / rate - (events - errors) / 2.0
     if not points < 2.0**62:
@@ -418,7 +417,7 @@ def _points_about(errors: int, rate: float, delta: float) -> int:
 
 
 def _rate_about(errors: int, n: int, delta: float) -> float:
-    """Return about the rate at which so many errors are the budget, for errors < n."""
+    """Return approximately the rate at which `errors` is the error budget, for errors < n."""
     if n <= SCIPY_UP_TO:
         return float(betainccinv(errors + 1, n - errors, delta))
     if errors < MANY:
@@ -434,7 +433,7 @@ def _rate_about(errors: int, n: int, delta: float) -> float:
 
 
 def _edge(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
-    """Return the last rate for which `holds`, false at 0, is false and the first for which it is true."""
+    """Return the last rate at which `holds` is false, as it is at 0, and the first at which it is true."""
     low, high = _bracket(holds, guess) if 0.0 < guess < 1.0 else (0.0, 1.0)
     while high - low > _TIGHT * high and low < (middle := (low + high) / 2.0) < high:
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -442,7 +441,7 @@ def _edge(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
 
 
 def _bracket(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
-    """Return a rate for which `holds` is false and one for which it is true, as close to guess as they go."""
+    """Return a rate at which `holds` is false and a larger one at which it is true, close to the guess."""
     width = _TIGHT
     if holds(guess):
         while width < 1.0 and holds(guess * (1.0 - width)):
@@ -454,9 +453,9 @@ def _bracket(holds: Callable[[float], bool], guess: float) -> tuple[float, float
 
 
 def beta_quantile(a: ArrayLike, b: ArrayLike, level: ArrayLike, *, above: bool) -> Rates:
-    """Return the number that a beta variable exceeds with a probability, or else the one it stays below.
+    """Return the quantile of a beta variable that it exceeds (`above`) or stays below with chance `level`.
 
-    Above, for a = k + 1 and b = n - k, it is the rate with F(k; n, rate) = level: eq. (5).
+    With `above`, a = k + 1 and b = n - k, it is the rate with F(k; n, rate) = level: eq. (5).
     """
     one, two, chance = (np.asarray(value, dtype=np.float64) for value in np.broadcast_arrays(a, b, level))
     inverse, tail = (betainccinv, betaincc) if above else (betaincinv, betainc)
@@ -466,7 +465,7 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, level: ArrayLike, *, above: bool) 
     if wrong.any():
         found[wrong] = _halved(tail, one[wrong], two[wrong], chance[wrong], above)
         back[wrong] = tail(one[wrong], two[wrong], found[wrong])
-    # one of Newton's steps, since only some digits of the level are right where there are many points
+    # one Newton step, since with many points only some digits of the level are right
     inside = (found > 0.0) & (found < 1.0)
     x = np.where(inside, found, 0.5)
     density = np.exp((one - 1.0) * np.log(x) + (two - 1.0) * np.log1p(-x) - betaln(one, two))
@@ -477,7 +476,7 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, level: ArrayLike, *, above: bool) 
 
 
 def _halved(tail: Any, a: Rates, b: Rates, level: Rates, above: bool) -> Rates:
-    """Return the quantile by bisection, which cannot miss it."""
+    """Return the quantile by bisection, which always finds it."""
     low, high = np.zeros_like(level), np.ones_like(level)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
@@ -488,33 +487,33 @@ def _halved(tail: Any, a: Rates, b: Rates, level: Rates, above: bool) -> Rates:
     return high
 
 
-# no number of labels certifies less
+# no number of labels certifies a lower ceiling
 LEAST_CEILING: Final = 1e-15
 # how many shares of a delta are tried for the normal points
 _SHARES: Final = 16
-# less of a delta makes no difference
+# a smaller part of a delta makes no difference
 _NOTHING: Final = 1e-100
-# SciPy's tails are good to 1e-11 up to so many points; beyond, a tail at its budget is as good as delta
+# SciPy's tails are good to 1e-11 up to this many points; beyond, delta stands for the tail at its budget
 _EXACT_UP_TO: Final = 10**6
 _ROUNDING: Final = 1e-9
-# a common delta is looked for among numbers of so many digits, so that every machine finds the same
+# a common delta is sought among numbers of this many digits, so that every machine finds the same one
 _SHARE_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most errors that n points of one class may show under a ceiling, F(errors; n, rate) <= delta.
+    """The error budget of n points of one class under a ceiling: the largest k with F(k; n, rate) <= delta.
 
-    Made by `Budget.of` or `Promise.budget`.
+    It is made by `Budget.of` or `Promise.budget`.
 
     Parameters
     ----------
     n : int
-        How many labelled points there are.
+        The number of labelled points.
     rate, delta : float
         The ceiling, and the chance that it does not hold.
     errors : int or None
-        The error budget; None where n is too small.
+        The error budget; None if n is too small.
     confidence : float
         The exact confidence 1 - F(errors; n, rate): eq. (3).
 
@@ -535,30 +534,30 @@ class Budget:
     @classmethod
     def of(cls, n: int, rate: float, delta: float) -> "Budget":
         """Return the budget of n points under a ceiling: eq. (2)."""
-        # refused here where it is no number: the cache could not even look it up
+        # checked before the cache, which could not look up a value that is no number
         return find_budget(check_count("n", n), check_rate("rate", rate), check_rate("delta", delta))
 
     @classmethod
     def spent(cls, errors: int, n: int, delta: float) -> "Budget | None":
-        """Return the smallest rate that can be asked for with `errors` within budget, None if it is 1."""
+        """Return the budget at the lowest ceiling that allows `errors` errors, None if that ceiling is 1."""
         rate = ceiling_up(max(upper_bound(errors, n, delta), LEAST_CEILING))
         return None if rate >= 1.0 else find_budget(n, rate, delta)
 
     @property
     def missing(self) -> int:
-        """How many more labels the ceiling needs before anything can be declared."""
+        """How many more labels the ceiling needs before it can be certified."""
         return max(0, min_samples(self.rate, self.delta) - self.n)
 
 
 @lru_cache(maxsize=256)
 def find_budget(n: int, rate: float, delta: float) -> Budget:
-    """Return the budget of numbers that were checked."""
+    """Return the budget for numbers that were already checked."""
     errors = most_errors(n, rate, delta)
     return Budget(n, rate, delta, errors, 1.0 if errors is None else 1.0 - cdf(errors, n, rate))
 
 
 def budgets_at(n: int, rates: Rates, delta: float, guesses: NDArray[np.int64]) -> list[int]:
-    """Return the error budgets of n points at many rates, from guesses that are mostly right."""
+    """Return the error budgets of n points at many rates, starting from guesses that are mostly right."""
     tails = betaincc(guesses + 1, n - guesses, rates)
     beyond = np.where(guesses + 1 < n, betaincc(guesses + 2, n - guesses - 1, rates), 1.0)
     clear = (tails <= delta) & (beyond > delta) & ~doubtful(tails, n, delta) & ~doubtful(beyond, n, delta)
@@ -568,7 +567,7 @@ def budgets_at(n: int, rates: Rates, delta: float, guesses: NDArray[np.int64]) -
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """A class that shares a confidence with the other: how many points each of its ceilings has."""
+    """One of two classes that share a confidence: the number of points of each of its ceilings."""
 
     points: tuple[int, ...]
     rates: tuple[float, ...]
@@ -577,7 +576,7 @@ class Sharing:
 
     @property
     def least(self) -> float:
-        """The least delta that leaves every promise a budget, with eight digits."""
+        """The smallest delta, with eight digits, at which every promise has an error budget."""
         tails = (cdf(0, n, rate) for n, rate in zip(self.points, self.rates, strict=True))
         return of_few_digits(max(_NOTHING, *tails), up=True)
 
@@ -586,7 +585,7 @@ class Sharing:
         return [most_errors(n, rate, delta) for n, rate in zip(self.points, self.rates, strict=True)]
 
     def keeps(self, delta: float) -> Decimal:
-        """Return how surely all promises of the class hold at a delta each: eqs. (99) and (100)."""
+        """Return the confidence that all promises of the class hold, each at this delta: eqs. (99), (100)."""
         left = confidence_left(delta)
         if self.counted:
             kinds = len(self.points) - self.whole
@@ -599,7 +598,7 @@ class Sharing:
         return max(left, Decimal(repr(least)))
 
     def rest(self, needed: Decimal) -> float:
-        """Return the largest delta, with eight digits, at which the class keeps what is needed; or 0."""
+        """Return the largest delta, with eight digits, at which the class has the needed confidence; or 0."""
         if needed >= 1:
             return 0.0
         if not self.counted or len(self.points) == 1:
@@ -613,13 +612,14 @@ class Sharing:
 
 @lru_cache(maxsize=256)
 def split_confidence(confidence: float, normal: Sharing, anomalous: Sharing) -> tuple[float, float]:
-    """Return the deltas of two classes that keep a confidence together: eqs. (102) and (103).
+    """Return the deltas of two classes that reach a confidence together: eqs. (102) and (103).
 
     They depend on the numbers of points and on the ceilings, never on a score.
     """
     sides = normal, anomalous
     if normal.whole or anomalous.whole:
-        # a ceiling on all kinds together holds on average over their numbers, which may not decide its delta
+        # a ceiling on all kinds together holds on average over their counts, so these may not decide its
+        # delta
         equal = equal_deltas(confidence)
         needed = Decimal(repr(confidence)) / confidence_left(equal)
         low, high = (side.rest(needed) if side.counted else equal for side in sides)
@@ -629,42 +629,42 @@ def split_confidence(confidence: float, normal: Sharing, anomalous: Sharing) -> 
 
 
 def equal_deltas(confidence: float) -> float:
-    """Return the delta, of eight digits, of each of two independent classes that keep a confidence."""
+    """Return the equal delta, of eight digits, with which two independent classes reach a confidence."""
     return of_few_digits(shared_together(float(confidence_left(confidence)), 2))
 
 
 def _splits(confidence: float, sides: tuple[Sharing, Sharing]) -> Iterator[tuple[float, float]]:
-    """Yield deltas that keep a confidence: each starts with a share of one class, and uses what is left."""
+    """Yield pairs of deltas that reach a confidence: one class gets a share, the other what is left."""
     total = confidence_left(confidence)
     held = 1 if sides[0].counted else 0
     starts = [(held, of_few_digits(total * share / _SHARES)) for share in range(1, _SHARES)]
     starts += [(place, one.least) for place, one in enumerate(sides) if not one.counted]
     for first, delta in starts:
         if not 0.0 < delta < total or None in sides[first].budgets(delta):
-            continue  # a class that lacks labels takes nothing from the other
-        # what the first does not use goes to the other, and what that does not use comes back
+            continue  # a class with too few labels takes nothing from the other
+        # the other class gets what the first does not use, and returns what it does not use itself
         one, other, asked = sides[first], sides[1 - first], Decimal(repr(confidence))
         rest = other.rest(asked / one.keeps(delta))
         if rest > 0.0:
             back = one.rest(asked / other.keeps(rest))
-            # eight digits may be too few for the budget that the first began with
+            # eight digits may be too few to keep the first class's budget
             own = back if back and one.budgets(back) == one.budgets(delta) else max(back, delta)
             yield (own, rest) if first == 0 else (rest, own)
 
 
 def _rank(sides: tuple[Sharing, Sharing], deltas: tuple[float, float]) -> tuple[int, int, float]:
-    """Return how good a split is: classes with budgets; of budgets plus one, the product; how alike it is."""
+    """Return the rank of a split: classes with a budget, product of budgets + 1, closeness of the deltas."""
     found = [side.budgets(delta) for side, delta in zip(sides, deltas, strict=True)]
     with_budgets = sum(
         side.counted or None not in budgets for side, budgets in zip(sides, found, strict=True)
     )
-    room = [min((budget or 0) + 1 for budget in budgets) for budgets in found]
+    least = [min((budget or 0) + 1 for budget in budgets) for budgets in found]
     held = any(side.counted for side in sides)
-    return with_budgets, 0 if held else room[0] * room[1], -abs(deltas[0] - deltas[1])
+    return with_budgets, 0 if held else least[0] * least[1], -abs(deltas[0] - deltas[1])
 
 
 def tails_at(sizes: NDArray[np.int64], rate: float, delta: float) -> NDArray[np.float64]:
-    """Return for each size the exact chance F(k; n, rate) that its budget at delta fails, never less."""
+    """Return for each size n the chance F(k; n, rate) that its budget k at delta fails, rounded up."""
     small = sizes <= _EXACT_UP_TO
     n, limit = sizes[small].astype(np.float64), delta * (1.0 + _ROUNDING)
     first = beyond_mean(0.0, rate, delta)
@@ -687,9 +687,10 @@ def tails_at(sizes: NDArray[np.int64], rate: float, delta: float) -> NDArray[np.
 
 
 def common_share(sizes: NDArray[np.int64], rate: float, delta: float, most: float) -> float:
-    """Return the largest share of four digits up to `most` at which all samples fail with delta: eq. (111).
+    """Return the largest share of delta, at most `most`, with which any sample fails with delta: eq. (111).
 
-    Never less than 1 - (1 - delta)^(1/count), at which they do whatever their sizes are.
+    It has four digits. It is never less than 1 - (1 - delta)^(1/count), which is enough for samples of any
+    size.
     """
     equal = shared_together(delta, sizes.size)
     different, counts = np.unique(sizes, return_counts=True)
@@ -716,7 +717,7 @@ def _tails(k: NDArray[np.float64], n: NDArray[np.float64], rate: float) -> NDArr
 
 
 def place_among(value: float, digits: int) -> int:
-    """Return the place of a number, rounded down to so many digits, among all such numbers."""
+    """Return the place of a number, rounded down to `digits` digits, among all numbers of so few digits."""
     short = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))
     exponent = short.adjusted()
     least: int = 10 ** (digits - 1)
@@ -724,14 +725,14 @@ def place_among(value: float, digits: int) -> int:
 
 
 def number_at(place: int, digits: int) -> float:
-    """Return the number of so many digits that has this place."""
+    """Return the number of `digits` digits at this place, the inverse of `place_among`."""
     least = 10 ** (digits - 1)
     exponent, rest = divmod(place, 9 * least)
     return float(Decimal(rest + least).scaleb(exponent - digits + 1))
 
 
 # Sums are whole numbers in units of 2^-192 of the term at k. Each of m steps rounds down by less than a unit,
-# and what follows a term of 0 sums to less than 2 (m + 1)^2, so that 2^-128 of a sum covers all m below 2^31.
+# and the terms after a term of 0 sum to less than 2 (m + 1)^2, so 2^-128 of a sum covers all m below 2^31.
 _UNIT: Final = 1 << 192
 _GUARD_BITS: Final = 128
 # a share below 2^-1075 is nearest to 0, and one that lacks less than 2^-54 is nearest to 1
@@ -766,7 +767,7 @@ def hypergeometric_cdf(k: int, n: int, marked: int, total: int) -> float:
     least, most = below / (below + most_above), most_below / (most_below + above)
     if least == most:
         return least
-    # every way to draw is counted: exact, and slow where there are many
+    # counts every way to draw: exact, and slow if there are many
     ways = term = comb(marked, first) * comb(total - marked, n - first)
     for i in range(first, k):
         term = term * (marked - i) * (n - i) // ((i + 1) * (more + i + 1))

@@ -1,4 +1,4 @@
-"""Levels at which the chosen one of many fails: rungs of a ladder, fixed ceilings, looks at labels."""
+"""Local deltas for choosing one of many ceilings or looks so that the choice fails with at most delta."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -32,29 +32,29 @@ _DIGITS: Final = 8
 _FIXED_DIGITS: Final = 4
 # what rounding may add to the failure, relative: doubles are good to 1e-11 here
 _ROUNDING: Final = 1e-9
-# the largest failure lies among the first rungs or the last, so the level is sought there, certified on all
+# the failure is largest among the first or the last rungs: the level is sought there and certified on all
 _ENDS: Final = 64
 _BLOCK: Final = 1 << 18
 # terms fall by a factor of e at least, nearly, from one rung to the next
 _TERMS: Final = 256
 _NEGLIGIBLE: Final = 1e-14
-# from so many rungs on ceilings are interpolated, to the last digits of a double
+# from this many rungs on, ceilings are interpolated, to the last digits of a double
 _MANY: Final = 1 << 12
 _NODES: Final = 28
-# of ceilings that are fixed: beyond so many points, or so many of them, the sums take too long
+# beyond this many points, or this many fixed ceilings, the sums take too long
 _MOST_POINTS: Final = 10**8
 _MOST_CEILINGS: Final = 250
-# terms that are computed of all sums together
+# how many terms are computed, over all sums together
 _SUMMED: Final = 1 << 11
 _FLAT: Final = 1e-12
-# what rounding may add to their failure: tails are good to 1e-11 here, and few are added
+# what rounding may add to the failure of fixed ceilings: tails are good to 1e-11 here, and few are added
 _MARGIN: Final = 1e-10
 _REST: Final = 1e-4
 _ROUNDING_PER_POINT: Final = 1e-14
-# with these the local delta takes less than a second, also for whoever only loads a certificate
+# up to these numbers the local delta takes less than a second, also when a certificate is only loaded
 MOST_LOOKS: Final = 2_000
 MOST_LABELS: Final = 20_000
-# what rounding can do to a sum of positive terms, each the product of at most MOST_LABELS factors: eq. (40)
+# the rounding error of a sum of positive terms, each a product of at most MOST_LABELS factors: eq. (40)
 _ROUNDING_OF_WALKS: Final = 1e-10
 # counts that are not followed have at most this probability in all, by Bernstein's inequality
 _NOT_FOLLOWED: Final = 1e-38
@@ -63,7 +63,7 @@ _LEAST: Final = 1e-80
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """The errors that n points may show, each with the ceiling that so many certify: eq. (27)."""
+    """The possible error counts of n points (rungs), each with the ceiling that it certifies: eq. (27)."""
 
     n: int
     asked: float
@@ -72,17 +72,17 @@ class Ladder:
 
     @property
     def kept(self) -> int | None:
-        """The error budget of the ceiling that was asked for, or None where n points are too few for it."""
+        """The error budget of the requested ceiling, or None if n points are too few for it."""
         return Budget.of(self.n, self.asked, self.level).errors
 
     @property
     def first(self) -> int:
-        """The errors of the first rung."""
+        """The error count of the first rung."""
         return self.kept or 0
 
     @property
     def last(self) -> int:
-        """The errors of the last rung; less than `first` where there is none."""
+        """The error count of the last rung; less than `first` if there is no rung."""
         found = Budget.of(self.n, self.highest, self.level).errors
         return -1 if found is None else found
 
@@ -108,7 +108,7 @@ def local_level(n: int, asked: float, delta: float, highest: float) -> float:
 
 
 def _largest(delta: float, digits: int, failure: Callable[[float], float]) -> float:
-    """Return a level of so many digits, up to delta, whose failure is at most delta, by bisection; or 0."""
+    """Return by bisection a level of `digits` digits, at most delta, whose failure is at most delta; or 0."""
     exponent = floor(log10(delta)) + 1 - digits
 
     def level(mantissa: int) -> float:
@@ -121,20 +121,20 @@ def _largest(delta: float, digits: int, failure: Callable[[float], float]) -> fl
 def failure(n: int, asked: float, level: float, highest: float, rungs: int | None = None) -> float:
     """Return the largest chance that the rung chosen on the other class's scores fails: eq. (28).
 
-    With `rungs`, only so many of the first are looked at, and so many of the last.
+    With `rungs`, only that many of the first rungs and that many of the last are tried.
     """
     ladder = Ladder(n, asked, level, highest)
     first, end = ladder.first, ladder.last + 1
     blocks = [(start, min(start + _BLOCK, end)) for start in range(first, end, _BLOCK)]
     if rungs is not None and 2 * rungs < end - first:
         blocks = [(first, first + rungs), (end - rungs, end)]
-    # what is no number stays none, and is at most no delta
+    # a NaN stays a NaN, and is at most no delta
     worst = float(np.max([_failure_at(ladder, *block) for block in blocks], initial=0.0))
     return worst * (1.0 + _ROUNDING)
 
 
 def _failure_at(ladder: Ladder, start: int, stop: int) -> float:
-    """Return the failure where the other class's threshold leaves the ceiling of one of some rungs."""
+    """Return the largest failure of the rungs from start to stop, chosen by the other class's scores."""
     n, level, last = ladder.n, ladder.level, ladder.last
     terms = _TERMS + 8 * ceil(-log(level))
     errors = np.arange(start, min(stop + terms, last + 1), dtype=np.float64)
@@ -154,13 +154,13 @@ def _failure_at(ladder: Ladder, start: int, stop: int) -> float:
         found[:size] += term
         if term.max() < _NEGLIGIBLE * level:
             return float(found.max())
-    # terms beyond those were left out
+    # further terms were left out
     return float(found.max()) if start + errors.size > last else inf
 
 
 @lru_cache(maxsize=64)
 def fixed_level(n: int, ceilings: tuple[float, ...], delta: float) -> float:
-    """Return the largest level that bisection finds at which the chosen of fixed ceilings fails with delta.
+    """Return the largest level by bisection at which a choice among fixed ceilings fails with at most delta.
 
     It has four digits, eq. (15), and is at least the equal share of delta.
     """
@@ -171,8 +171,8 @@ def fixed_level(n: int, ceilings: tuple[float, ...], delta: float) -> float:
 
 
 def fixed_failure(n: int, ceilings: tuple[float, ...], level: float) -> float:
-    """Return a bound of the largest chance that the one chosen among fixed ceilings fails: eq. (15)."""
-    # the lowest ceiling of each budget can be chosen
+    """Return an upper bound of the chance that the chosen one of fixed ceilings fails: eq. (15)."""
+    # of the ceilings with the same budget, only the lowest can be chosen
     lowest: dict[int, float] = {}
     for ceiling in ceilings:
         if (budget := error_budget(n, ceiling, level)) is not None:
@@ -185,7 +185,7 @@ def fixed_failure(n: int, ceilings: tuple[float, ...], level: float) -> float:
     for distance in range(1, errors.size):
         size = errors.size - distance
         found[:size] += _reached(n, rates, errors, distance)
-        # further still: few points between the two ceilings, and many below the first
+        # a bound of all further terms: few points between the two ceilings, and many below the first
         few = _cdf(widest[distance:] - 1.0, n, rates[distance + 1 :] - rates[: size - 1])
         many = 1.0 - _cdf(errors[distance:-1], n, rates[: size - 1])
         rest = float(np.minimum(few, many).max(initial=0.0))
@@ -195,10 +195,10 @@ def fixed_failure(n: int, ceilings: tuple[float, ...], level: float) -> float:
 
 
 def _reached(n: int, rates: Rungs, errors: Rungs, distance: int) -> Rungs:
-    """Return an upper bound of G in eq. (15) for every pair of ceilings so far apart.
+    """Return an upper bound of G in eq. (15) for every pair of ceilings that are `distance` places apart.
 
-    The terms are log-concave in the count below the first ceiling. Where they are many, some are computed,
-    and those between two of them lie below the tangents of both.
+    The terms are log-concave in the count below the first ceiling. If there are many, only some are computed;
+    the terms between two of them lie below the tangents of both.
     """
     low, high = rates[:-distance], rates[distance:]
     before, most = errors[distance - 1 : -1], errors[distance:]
@@ -230,18 +230,18 @@ def _reached(n: int, rates: Rungs, errors: Rungs, distance: int) -> Rungs:
 
 
 def _geometric(slopes: Rungs, terms: Rungs) -> Rungs:
-    """Return 1 + x + x^2 + ..., so many terms, for x = exp(slope)."""
+    """Return the first terms of 1 + x + x^2 + ..., summed, for x = exp(slope)."""
     flat = np.abs(slopes) < _FLAT
     return np.where(flat, terms * np.exp(_FLAT * terms), np.expm1(terms * slopes) / np.expm1(slopes))
 
 
 def _cdf(errors: Rungs, n: Any, rates: Rungs) -> Rungs:
-    """Return F(errors; n, rate) for many, errors being below n."""
+    """Return F(errors; n, rate) elementwise, for errors below n."""
     return np.asarray(betaincc(errors + 1.0, n - errors, rates))
 
 
 def _ceilings(start: int, stop: int, n: int, level: float) -> Rungs:
-    """Return U(i, n, level) for a range of errors i; beyond the half, by the points that are no errors."""
+    """Return U(i, n, level) for a range of errors i; above n / 2, computed from the points without error."""
     half = min(max(start, n // 2), stop)
     low = _pieces(start, half, lambda errors: beta_quantile(errors + 1.0, n - errors, level, above=True), n)
     first, end = n - stop + 1, n - half + 1
@@ -250,7 +250,7 @@ def _ceilings(start: int, stop: int, n: int, level: float) -> Rungs:
 
 
 def _pieces(start: int, stop: int, bound: Bound, n: int) -> Rungs:
-    """Return the bound of each count in a range; where they are many, interpolated piece by piece."""
+    """Return the bound of each count in a range; many counts are interpolated piece by piece."""
     pieces = []
     while start < stop:
         end = min(stop, max(4 * start, start + _MANY))
@@ -262,7 +262,7 @@ def _pieces(start: int, stop: int, bound: Bound, n: int) -> Rungs:
 
 def _interpolated(counts: Rungs, bound: Bound, n: int) -> Rungs:
     """Return the bounds interpolated: (n U - i) / sqrt(i) is smooth in sqrt(i) within a factor of 4."""
-    from numpy.polynomial import chebyshev  # here, since few need it
+    from numpy.polynomial import chebyshev  # imported late, since it is rarely needed
 
     roots = np.sqrt(counts)
     low, high = roots[0], roots[-1]
@@ -276,27 +276,27 @@ def _interpolated(counts: Rungs, bound: Bound, n: int) -> Rungs:
 
 
 def looks_of(every: int, up_to: int) -> range:
-    """Return how many labels of a class there are at each look; the numbers are checked first."""
+    """Return the number of labels of a class at each look, after checking the arguments."""
     every, up_to = check_positive("every", every), check_positive("up_to", up_to)
     if up_to > MOST_LABELS:
         raise InputError(f"up_to must be at most {MOST_LABELS:,} labels of a class, got {up_to:,}")
     if every > up_to:
-        raise InputError(f"every must not exceed up_to, got {every:,} and {up_to:,}; there would be no look")
+        raise InputError(f"every must not exceed up_to, got {every:,} and {up_to:,}; lower every")
     if up_to // every > MOST_LOOKS:
         raise InputError(
-            f"every = {every:,} up to {up_to:,} makes {up_to // every:,} looks, and {MOST_LOOKS:,} are the"
-            f" most; look every {-(-up_to // MOST_LOOKS):,}"
+            f"every = {every:,} up to {up_to:,} makes {up_to // every:,} looks; at most {MOST_LOOKS:,} are"
+            f" possible, so look every {-(-up_to // MOST_LOOKS):,} labels or less often"
         )
     return range(every, up_to + 1, every)
 
 
 def look_budgets(rate: float, local: float, looks: Sequence[int]) -> list[int]:
-    """Return the error budget of every look at one local delta, -1 where there is none: eq. (38)."""
+    """Return the error budget of every look at one local delta, -1 for a look without a budget: eq. (38)."""
     return [_budget(n, rate, local) for n in looks]
 
 
 def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> Rungs:
-    """Return the chance of each look to be the first within its budget, none being -1: eq. (40).
+    """Return for each look the chance that it is the first within its budget (-1: no budget): eq. (40).
 
     Errors among the first n labels of a class are a walk of binomial steps.
     """
@@ -305,7 +305,7 @@ def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> 
     steps: dict[int, tuple[int, Rungs]] = {}
     alive, low, at, last = np.ones(1), 0, 0, -1
     for j, (n, budget) in enumerate(zip(looks, budgets, strict=True)):
-        if budget == last:  # errors never become fewer: where the budget stays, no success is new
+        if budget == last:  # errors never become fewer, so the same budget brings no new success
             continue
         if n - at not in steps:
             steps[n - at] = _binomial(n - at, rate)
@@ -313,7 +313,7 @@ def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> 
         alive, low, at, last = np.convolve(alive, step), low + offset, n, budget
         within = max(budget - low + 1, 0)
         found[j] = alive[:within].sum()
-        # what exceeds the last budget never comes back, and what is beyond all likelihood is not followed
+        # counts above the last budget never return, and extremely unlikely counts are not followed
         end = min(budgets[-1], int(n * rate + 14.0 * sqrt(n * rate * (1.0 - rate)) + 100.0)) - low + 1
         alive, low = alive[within : max(end, within)], low + within
         if not alive.size:
@@ -323,14 +323,14 @@ def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> 
 
 @lru_cache(maxsize=256)
 def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
-    """Return the delta for the budget of each look so that one delta covers them all: eq. (41).
+    """Return the local delta of every look with which all looks together fail with at most delta: eq. (41).
 
     It is the largest number of eight digits, no larger than delta, for which a walk at the ceiling is within
     its budget at some look with probability at most delta.
     """
     rate, delta = check_rate("rate", rate), check_rate("delta", delta)
     looks = looks_of(every, up_to)
-    # Bonferroni's share always does, one look takes all of it
+    # Bonferroni's share is always small enough, and a single look takes all of delta
     low, high = place_among(delta / len(looks), _DIGITS), place_among(delta, _DIGITS)
     least, most = (look_budgets(rate, number_at(place, _DIGITS), looks) for place in (low, high))
     if len(looks) == 1 or _covered(rate, delta, looks, most):
@@ -349,7 +349,7 @@ def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
 
 
 def _covered(rate: float, delta: float, looks: Sequence[int], budgets: Sequence[int]) -> bool:
-    """Return whether some look is within its budget with probability at most delta, rounding included."""
+    """Return whether any look is within its budget with probability at most delta, rounding included."""
     ever = float(first_success(rate, looks, budgets).sum())
     return ever * (1.0 + _ROUNDING_OF_WALKS) + _NOT_FOLLOWED <= delta
 
@@ -360,8 +360,8 @@ def _budget(n: int, rate: float, local: float) -> int:
 
 
 def _binomial(n: int, rate: float) -> tuple[int, Rungs]:
-    """Return the least count worth following, and the chances of that count and the next ones among n."""
-    # each is a product of ratios, started at the most probable count: no term has lost digits
+    """Return the smallest count of noticeable probability, and the chances of it and of the next counts."""
+    # each chance is a product of ratios, started at the most probable count, so that no term loses digits
     mode = min(int((n + 1) * rate), n)
     odds = rate / (1.0 - rate)
     up, down = np.arange(mode, n, dtype=float), np.arange(mode, 0, -1, dtype=float)
