@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from pac_wrap.ranks.kernels import kernels, library
 from pac_wrap.tables.files import csv_files
 from support import flushing as switches
+from support import processes
 from support.examples import ALL, FEW
 
 # the same examples on every run, however long they take: a failure is a change in the code, never luck
@@ -35,6 +36,7 @@ settings.load_profile("few")
 setattr(typer.testing, "_get_command", cache(typer.main.get_command))  # noqa: B010
 
 LEFT_OUT = pytest.StashKey[int]()
+SPENT = pytest.StashKey[float]()
 
 
 @pytest.fixture(scope="module", params=["native", "plain"])
@@ -74,10 +76,17 @@ def flushing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
     switch(False)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run fail that takes too much processor time."""
+    parser.addoption("--minutes", type=float, help="the most minutes of processor time that a run may take")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Most tests wrap small samples on purpose; those about the warning ask for it."""
     config.addinivalue_line("filterwarnings", "ignore::pac_wrap.errors.VacuousWarning")
     config.stash[LEFT_OUT] = 0
+    if not hasattr(config, "workerinput"):
+        processes.adopt_orphans()
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -93,10 +102,18 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
         item.config.stash[LEFT_OUT] += item.get_closest_marker("slow") is not None
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the count to the process that reports, if this is one of its workers."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """Hand the count to the process that reports, which adds up the time once its workers have ended."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
+        return (yield)
+    yield
+    spent = session.config.stash[SPENT] = processes.minutes_spent()
+    most = session.config.getoption("--minutes")
+    if most is not None and spent > most and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    return None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -107,9 +124,16 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Say in the last line how many slow tests were left out, and how to run them."""
+    """Say in the last lines what the run took, how many slow tests were left out, and how to run them."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None and (left_out := config.stash[LEFT_OUT]):
+    if reporter is None or hasattr(config, "workerinput"):
+        return
+    if (spent := config.stash.get(SPENT, None)) is not None:
+        most = config.getoption("--minutes")
+        over = most is not None and spent > most
+        allowed = "" if most is None else f"; at most {most:g} are allowed{', so this run fails' * over}"
+        reporter.write_line(f"{spent:.1f} minutes of processor time{allowed}")
+    if left_out := config.stash[LEFT_OUT]:
         reporter.write_line(
             f"{left_out:,} slow tests were left out: make test-slow runs them, make test-all everything"
         )

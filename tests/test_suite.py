@@ -27,21 +27,50 @@ def test_the_last_line_says_how_many_slow_tests_were_left_out(workers: list[str]
         check=False,
     )
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
-    assert done.stdout.splitlines()[-1].startswith("3 slow tests were left out: make test-slow runs them")
+    spent, left_out = done.stdout.splitlines()[-2:]
+    assert re.fullmatch(r"\d+\.\d minutes of processor time", spent)
+    assert left_out.startswith("3 slow tests were left out: make test-slow runs them")
 
 
-def test_ci_runs_every_test_once_and_the_floor_of_coverage_is_for_all() -> None:
+def test_the_time_of_a_process_counts_whose_parent_has_ended() -> None:
+    busy = "import time\nwhile time.process_time() < 0.5: pass"
+    parent = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {busy!r}])"
+    script = (
+        "import subprocess, sys\nfrom support.processes import adopt_orphans, minutes_spent\n"
+        "adopt_orphans()\n"
+        f"subprocess.run([sys.executable, '-c', {parent!r}])\nprint(60 * minutes_spent())"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", script], cwd=ROOT / "tests", text=True)
+    assert 0.5 <= float(printed) < 5.0
+
+
+def test_a_run_fails_that_takes_more_processor_time_than_it_may() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(
+        [*command, "-k", "three", "--minutes", "0.001"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
+    assert "3 passed" in done.stdout
+    line = r"\d+\.\d minutes of processor time; at most 0.001 are allowed, so this run fails"
+    assert re.fullmatch(line, done.stdout.splitlines()[-1])
+
+
+def test_ci_runs_every_test_and_the_floor_of_coverage_is_for_all() -> None:
     lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     tested = [line for line in lines if re.match(r"make (test|check)", line)]
     assert [line.split()[1] for line in tested] == ["test", "test-slow", "test-oldest"]
     first, rest, _ = tested
     assert "--cov " in first
     assert "--cov-fail-under=0" in first
+    assert "--minutes 9.75" in first
     assert "--cov --cov-append" in rest
     assert "fail-under" not in rest
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(r'^test: .*\n\t\$\(PYTEST\) -m "not slow" \$\(PYTEST_ARGS\)$', makefile, re.MULTILINE)
-    assert re.search(r"^test-slow: .*\n\t\$\(PYTEST\) -m slow \$\(PYTEST_ARGS\)$", makefile, re.MULTILINE)
+    slow = (
+        r'^test-slow: .*\n\t\$\(PYTEST\) -m "slow or hypothesis" --hypothesis-profile all \$\(PYTEST_ARGS\)$'
+    )
+    assert re.search(slow, makefile, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["test", "wheels", "docs", "release"])
