@@ -28,21 +28,21 @@
 ${slider(`max-${side.id}`, "Ceiling", 7)}${slider(side.of, "Labels at hand", 7)}${text(`errors-${side.id}`, "Errors expected among them", 7)}
 </fieldset>`).join("")}</div>
 ${slider("confidence", "Confidence of each ceiling", 7)}
-<p class="field room"><label for="room">Room for a shift</label>
-<select id="room"><option value="none">none</option><option value="tv">total variation</option><option value="ratio">density ratio</option></select>
+<p class="field"><label for="tolerance">Shift to tolerate</label>
+<select id="tolerance"><option value="none">none</option><option value="tv">total variation</option><option value="ratio">density ratio</option></select>
 <input type="text" id="size" size="7" aria-label="Size of the shift" autocomplete="off" spellcheck="false"></p>
 </form>
 <p id="plan-said" role="status"></p>
-<figure><svg class="plot" id="plan-plot" width="100%" height="290" role="img" aria-label="Lowest ceiling against the number of labels, for 0, 1, 2, 5 and 10 errors among them, with the two choices made above"></svg>
-<figcaption>The lowest ceiling that so many labels can keep, by the errors among them. Drag a point: it must not lie below the line of its errors.</figcaption></figure>
+<figure><svg class="plot" id="plan-plot" width="100%" height="290" role="img" aria-label="Lowest ceiling against the number of labels, for 0, 1, 2, 5 and 10 errors among them, with the choices above for both classes"></svg>
+<figcaption>The lowest ceiling that a number of labels can keep, by the errors among them. Drag a point. It must not lie below the line for its number of errors.</figcaption></figure>
 <div class="scroll"><table><thead><tr><th></th>${sides.map((side) => `<th scope="col" data-of="head-${side.id}"></th>`).join("")}</tr></thead><tbody>
-${group("Labels needed, if so many of them are errors")}
+${group("Labels needed, by errors among them")}
 ${errors.map((k) => row(plural(k), `needed-${k}`)).join("")}
-${row("as many as you expect", "needed-own")}
-${group("What your labels are good for")}
-${row("errors tolerated", "budget")}${row("exact confidence then", "sure")}${row("lowest ceiling, no error", "kept")}${row("lowest ceiling, with the errors you expect", "kept-own")}
-${group("Labels needed without an error, if besides")}
-${row("the threshold is chosen after looking (a curve)", "curve")}${row("one threshold must do (<code>raise</code>), the larger class", "raise")}${row("points of the class may shift, as above", "shifted")}
+${row("the errors you expect", "needed-own")}
+${group("What your labels can certify")}
+${row("errors tolerated", "budget")}${row("exact confidence", "sure")}${row("lowest ceiling, no error", "kept")}${row("lowest ceiling, with the errors you expect", "kept-own")}
+${group("Labels needed without an error, if in addition")}
+${row("the threshold is chosen after looking (a curve)", "curve")}${row("the rule must decide every point (<code>raise</code>), the larger class", "raise")}${row("the class may shift, as above", "shifted")}
 </tbody></table></div>
 <p>In the shell: <code data-of="shell"></code><br>In Python: <code data-of="python"></code></p>`;
 
@@ -110,14 +110,14 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
     PacWrap.drawn(plot, "g", { id: "plan-handles" });
   };
 
-  const side = ({ id, rate, of }, delta, room) => {
+  const side = ({ id, rate, of }, delta, tolerance) => {
     const [ceiling, n, k] = [PacWrap.value(get(`max-${id}`), share), PacWrap.value(get(of), whole), PacWrap.value(get(`errors-${id}`), whole)];
     const found = {};
     const set = (name, value) => { found[name] = value; tell(`${name}-${id}`, value); };
     const wait = "\u2013";
     tell(`head-${id}`, ceiling === null ? "state a ceiling" : `${of}, ${rate} \u2264 ${percent(ceiling)}`);
-    // what the rate must be at calibration, so that it is below the ceiling after a shift
-    const left = ceiling !== null && room ? room.before(ceiling) : 0;
+    // the ceiling at calibration: below it, the rate stays below its own ceiling after the shift
+    const left = ceiling !== null && tolerance ? tolerance.before(ceiling) : 0;
     const known = left > 0 && delta !== null;
     const labels = (errors) => count(PacWrap.needed(left, delta, errors));
     for (const one of errors) set(`needed-${one}`, known ? labels(one) : wait);
@@ -127,8 +127,8 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
     set("budget", budget === undefined ? wait : budget === null ? `too few, ${count(missing)} missing` : count(budget));
     set("sure", budget === undefined || budget === null ? wait : PacWrap.sure(n, left, budget));
     const least = (errors) => {
-      const asked = delta !== null && n !== null && errors !== null && room;
-      const kept = asked ? PacWrap.kept(n, delta, errors, room) : undefined;
+      const asked = delta !== null && n !== null && errors !== null && tolerance;
+      const kept = asked ? PacWrap.kept(n, delta, errors, tolerance) : undefined;
       return kept === undefined ? wait : kept === null ? "none" : percent(kept);
     };
     set("kept", least(0));
@@ -136,7 +136,7 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
     for (const name of ["curve", "raise"]) {
       const listed = known && left === ceiling && costs[name][PacWrap.repr(delta)];
       const cost = listed && listed[PacWrap.repr(ceiling)];
-      set(name, cost ? count(cost) : left === ceiling ? "at the stops of the sliders" : "without the shift only");
+      set(name, cost ? count(cost) : left === ceiling ? "only for values on the sliders" : "only without a shift");
     }
     set("shifted", known && left < ceiling ? `${labels(0)} instead of ${count(PacWrap.needed(ceiling, delta, 0))}` : wait);
     return { ceiling, n, k, left, budget, missing };
@@ -146,11 +146,11 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
   const shown = { delta: null };
   const update = () => {
     const delta = PacWrap.value(get("confidence"), confident);
-    const kind = get("room").value;
+    const kind = get("tolerance").value;
     get("size").hidden = kind === "none";
     const far = kind === "none" ? 0 : PacWrap.value(get("size"), (words) => (kind === "ratio" && !(size(words) > 1) ? null : size(words)));
-    const room = far === null ? null : PacWrap.rooms[kind](far);
-    const found = sides.map((one) => side(one, delta, room));
+    const tolerance = far === null ? null : PacWrap.tolerances[kind](far);
+    const found = sides.map((one) => side(one, delta, tolerance));
     if (delta !== null && delta !== shown.delta) {
       draw(delta);
       shown.delta = delta;
@@ -174,16 +174,16 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
       PacWrap.say(get("confidence-slider"), sure(delta));
     }
     const said = get("plan-said");
-    if (delta === null || room === null || found.some(({ ceiling, n }) => ceiling === null || n === null)) {
-      said.textContent = "A field is not a number that can be planned with.";
+    if (delta === null || tolerance === null || found.some(({ ceiling, n }) => ceiling === null || n === null)) {
+      said.textContent = "A field is empty or holds no usable number.";
       said.className = "partly";
       return;
     }
-    const short = found.map(({ missing, n, left }, at) => (left <= 0 ? `the shift leaves nothing of the ${sides[at].rate}` : missing ? `${count(n)} ${sides[at].of} labels are ${count(missing)} too few` : "")).filter(Boolean);
+    const short = found.map(({ missing, n, left }, at) => (left <= 0 ? `the shift uses up the whole ${sides[at].rate} ceiling` : missing ? `${count(n)} ${sides[at].of} labels are ${count(missing)} too few` : "")).filter(Boolean);
     const over = found.map(({ budget, k, n }, at) => (typeof budget === "number" && k > budget
       ? `${count(n)} ${sides[at].of} labels may show ${plural(budget)}, not ${count(k)}` : "")).filter(Boolean);
     const tolerated = found.map(({ budget, n }, at) => `${count(n)} ${sides[at].of} labels may show ${plural(budget)}`);
-    const after = kind === "none" ? "" : ", after every such shift";
+    const after = kind === "none" ? "" : " after every shift of that size";
     const asked = found.map(({ ceiling }, at) => `${sides[at].rate} \u2264 ${percent(ceiling)}`).join(" and ");
     said.className = short.length || over.length ? "none" : "certified";
     said.textContent = tied(short.length || over.length
@@ -205,7 +205,7 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
       if (target.id === `${of}-slider`) get(of).value = count(stops[at]);
     }
     if (target.id === "confidence-slider") get("confidence").value = sure(deltas[at]);
-    if (target.id === "room") get("size").value = { none: "", tv: "0.01", ratio: "2" }[target.value];
+    if (target.id === "tolerance") get("size").value = { none: "", tv: "0.01", ratio: "2" }[target.value];
     update();
   });
   let held = null;

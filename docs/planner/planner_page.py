@@ -75,7 +75,7 @@ def costs() -> Costs:
 
 
 def script(found: Costs) -> str:
-    """Return the one script of the page: what the report has, the exact tail, the costs, and the planner."""
+    """Return the script of the page: the report's helpers, the exact tail, the costs, and the planner."""
     shared = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("numbers.js", "controls.js")]
     tail, page = ((HERE / name).read_text(encoding="utf-8") for name in ("tail.js", "planner.js"))
     data = {"ceilings": CEILINGS, "deltas": DELTAS, "errors": TOLERATED, "costs": found}
@@ -84,7 +84,7 @@ def script(found: Costs) -> str:
 
 
 def style() -> str:
-    """Return the style of the planner: that of the report's controls, within the planner only."""
+    """Return the style of the planner: the report's controls, restricted to the planner."""
     controls = (TEMPLATES / "controls.css").read_text(encoding="utf-8")
     return f"{(HERE / 'planner.css').read_text(encoding='utf-8')}#planner {{\n{controls}}}\n"
 
@@ -102,30 +102,30 @@ def tables(found: Costs) -> str:
     needed = [[ceiling(rate), *(f"{min_samples(rate, USUAL, k):,}" for k in TOLERATED)] for rate in SHOWN]
     surer = [[ceiling(rate), *(f"{min_samples(rate, delta):,}" for delta in DELTAS)] for rate in SHOWN]
     kept = [[f"{n:,}", *(ceiling(upper_bound(k, n, USUAL)) for k in TOLERATED)] for n in AT_HAND]
-    rooms: dict[str, Tolerance] = {
-        "room for a shift of .005 in total variation": TotalVariation(0.005),
-        "room for a density ratio of 2": DensityRatio(2),
-        "room for a density ratio of 5": DensityRatio(5),
-        "room for 5 % wrong labels in the class": LabelNoise(0.05),
+    tolerances: dict[str, Tolerance] = {
+        "a tolerated shift of 0.005 in total variation": TotalVariation(0.005),
+        "a tolerated density ratio of 2": DensityRatio(2),
+        "a tolerated density ratio of 5": DensityRatio(5),
+        "a tolerance of 5 % wrong labels in the class": LabelNoise(0.05),
     }
     groups = shared_together(USUAL, 20)
     more = [
         ["one threshold by rank, or two (the default)", *_row(lambda e: min_samples(e, USUAL))],
         ['`overlap="raise"`, the larger class', *_row(lambda e: found["raise"][repr(USUAL)][repr(e)])],
         ["a threshold chosen after looking (a curve)", *_row(lambda e: found["curve"][repr(USUAL)][repr(e)])],
-        *([name, *_row(partial(_with, room))] for name, room in rooms.items()),
-        ["20 groups, all ceilings together, each group", *_row(lambda e: min_samples(e, groups))],
+        *([name, *_row(partial(_with, tolerance))] for name, tolerance in tolerances.items()),
+        ["each of 20 groups, all ceilings together", *_row(lambda e: min_samples(e, groups))],
     ]
     return "\n\n".join(
         [
             "**Labels of a class that a ceiling needs**, at a confidence of 95 %, by the errors among them:",
             _table(["ceiling", *(f"{k} errors" if k != "1" else "1 error" for k in errors)], needed),
-            "**The same without an error, by confidence:**",
+            "**Labels of a class that a ceiling needs**, without an error, by confidence:",
             _table(["ceiling", *(confidence(delta) for delta in DELTAS)], surer),
             "**The lowest ceiling that labels at hand can keep**, at 95 %, by the errors among them:",
             _table(["labels", *(f"{k} errors" if k != "1" else "1 error" for k in errors)], kept),
-            "**What more costs**: labels of a class without an error, at 95 %:",
-            _table(["for", *(f"ceiling {ceiling(rate)}" for rate in COLUMNS)], more),
+            "**Labels needed for other tasks**, without an error, at 95 %:",
+            _table(["task", *(f"ceiling {ceiling(rate)}" for rate in COLUMNS)], more),
         ]
     )
 
@@ -134,8 +134,8 @@ def _row(labels: Callable[[float], int]) -> list[str]:
     return [f"{labels(rate):,}" for rate in COLUMNS]
 
 
-def _with(room: Tolerance, rate: float) -> int:
-    return min_samples(room.before(rate), USUAL)
+def _with(tolerance: Tolerance, rate: float) -> int:
+    return min_samples(tolerance.before(rate), USUAL)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

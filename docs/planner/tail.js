@@ -2,7 +2,7 @@
 // library decides it with 60 decimal digits. Doubles only say where to look first. Equations (2) to (5) of the theory.
 Object.assign(PacWrap, (() => {
   const [ONE, WIDE, EQUAL] = [1n << 256n, 1n << 320n, 10n ** 40n];
-  const NO_ROOM = { before: (rate) => rate, after: (rate) => rate };
+  const NO_TOLERANCE = { before: (rate) => rate, after: (rate) => rate };
 
   // a double of 0 or more as a whole number and how often it was halved
   const halved = (x) => {
@@ -103,21 +103,21 @@ Object.assign(PacWrap, (() => {
     return first ? first - 1 : null;
   };
 
-  // the least ceiling that n labels keep while so many are errors, as `ceiling` writes it: (5) rounded up; with room for a
-  // shift, the least one that leaves as much at calibration
-  const kept = (n, delta, errors, room = NO_ROOM) => {
+  // the least ceiling that n labels keep with a number of errors, as `ceiling` writes it: (5) rounded up; with a tolerated
+  // shift, the least ceiling whose ceiling at calibration is kept
+  const kept = (n, delta, errors, tolerance = NO_TOLERANCE) => {
     if (errors >= n) return null;
     let [low, high] = [0, 1];
     for (let i = 0; i < 60; i++) {
       const middle = (low + high) / 2;
       if (about(errors, n, middle) <= delta) high = middle; else low = middle;
     }
-    high = room.after(high);
+    high = tolerance.after(high);
     if (high >= 1) return null;
     const unit = Math.floor(Math.log10(high)) - (high >= 0.01 ? 2 : 1);
     const rate = (whole) => Number(`${whole}e${unit}`);
     const keeps = (one) => one > 0 && atMost(errors, n, one, delta);
-    const whole = exactly(Math.ceil(high / 10 ** unit), 1, (one) => rate(one) >= 1 || keeps(room.before(rate(one))));
+    const whole = exactly(Math.ceil(high / 10 ** unit), 1, (one) => rate(one) >= 1 || keeps(tolerance.before(rate(one))));
     return rate(whole);
   };
 
@@ -143,10 +143,10 @@ Object.assign(PacWrap, (() => {
   const product = ([a, s], [b, t]) => [a * b, s + t];
   const sum = ([a, s], [b, t]) => [(a << BigInt(Math.max(s, t) - s)) + (b << BigInt(Math.max(s, t) - t)), Math.max(s, t)];
   const noMore = ([a, s], [b, t]) => a << BigInt(Math.max(s, t) - s) <= b << BigInt(Math.max(s, t) - t);
-  // what a ceiling leaves for calibration after room for a shift, never more, 0 if nothing: (71) and (72); and, about, what a
-  // rate may become
-  const rooms = {
-    none: () => NO_ROOM,
+  // `before`: the ceiling at calibration, given a ceiling after the shift; never too large, 0 if there is none: (71) and (72).
+  // `after`: about the rate that a rate may become
+  const tolerances = {
+    none: () => NO_TOLERANCE,
     tv: (size) => ({
       before: (rate) => (size >= rate ? 0 : allowed(rate - size, (x) => noMore(sum(halved(x), halved(size)), halved(rate)))),
       after: (rate) => rate + size,
@@ -157,5 +157,5 @@ Object.assign(PacWrap, (() => {
     }),
   };
 
-  return { needed, budget, kept, sure, together, about, rooms };
+  return { needed, budget, kept, sure, together, about, tolerances };
 })());

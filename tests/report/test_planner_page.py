@@ -107,32 +107,34 @@ def test_labels_budgets_and_ceilings_are_those_of_the_library(browser: Any) -> N
 
 
 @pytest.mark.usefixtures("page")
-def test_room_for_shift_is_that_of_the_library(browser: Any) -> None:
-    for tag, rooms in (
+def test_the_tolerance_for_shift_is_that_of_the_library(browser: Any) -> None:
+    for tag, tolerances in (
         ("tv", [(rate, TotalVariation(rate * share)) for rate in CEILINGS for share in (0.01, 1 / 3, 0.9)]),
         ("ratio", [(rate, DensityRatio(ratio)) for rate in CEILINGS for ratio in (1.1, 3, 7.7, 1000)]),
     ):
-        asked = [(rate, room.size) for rate, room in rooms]
-        script = f"return arguments[0].map(([rate, size]) => PacWrap.rooms.{tag}(size).before(rate))"
-        assert browser.execute_script(script, asked) == [room.before(rate) for rate, room in rooms]
+        asked = [(rate, tolerance.size) for rate, tolerance in tolerances]
+        script = f"return arguments[0].map(([rate, size]) => PacWrap.tolerances.{tag}(size).before(rate))"
+        assert browser.execute_script(script, asked) == [
+            tolerance.before(rate) for rate, tolerance in tolerances
+        ]
         kept = [
-            (n, delta, k, room.size)
+            (n, delta, k, tolerance.size)
             for n in LABELS[3:]
             for delta in DELTAS
             for k in (0, 2)
-            for _, room in rooms
+            for _, tolerance in tolerances
         ]
         script = (
             "return arguments[0].map(([n, delta, k, size]) => {"
-            f" const found = PacWrap.kept(n, delta, k, PacWrap.rooms.{tag}(size));"
+            f" const found = PacWrap.kept(n, delta, k, PacWrap.tolerances.{tag}(size));"
             " return found === null ? null : PacWrap.ceiling(found); })"
         )
-        made = {(type(room), room.size): room for _, room in rooms}
+        made = {(type(tolerance), tolerance.size): tolerance for _, tolerance in tolerances}
         found = browser.execute_script(script, kept)
         for (n, delta, k, size), words in zip(kept, found, strict=True):
-            rate = made[type(rooms[0][1]), size].after(upper_bound(k, n, delta))
+            rate = made[type(tolerances[0][1]), size].after(upper_bound(k, n, delta))
             assert words == (ceiling(rate) if rate < 1.0 else None), (tag, n, delta, k, size)
-    assert browser.execute_script("return PacWrap.rooms.tv(0.05).before(0.05)") == 0
+    assert browser.execute_script("return PacWrap.tolerances.tv(0.05).before(0.05)") == 0
 
 
 def says(browser: Any, guarantee: Guarantee, normal: int, anomalous: int) -> None:
@@ -163,37 +165,37 @@ def test_the_page_says_what_a_plan_says(browser: Any) -> None:
     assert found["needed-own-fnr"] == f"{min_samples(0.05, 0.025, 3):,} (3 errors)"
     assert found["curve-fnr"] == f"{COSTS['curve']['0.025']['0.05']:,}"
     assert found["raise-fnr"] == f"{COSTS['raise']['0.025']['0.05']:,}"
-    assert found["curve-fpr"] == "at the stops of the sliders"
+    assert found["curve-fpr"] == "only for values on the sliders"
     said = browser.find_element("id", "plan-said")
     assert said.text == "Not yet: 167 anomalous labels may show 2 errors, not 3."
     fill(browser, errors_fnr="2")
     assert said.text.startswith(
         "Enough: 2,261 normal labels may show 55 errors, 167 anomalous labels may show 2"
     )
-    # what a certificate of so many points states
+    # the confidence that a certificate of these numbers states
     made = calibrate(np.arange(2261.0), np.arange(167.0) + 3000, Guarantee(0.0317, 0.05, 0.025, 0.025))
     joint = floored(made.confidence)
     assert said.text.endswith(f"each with a confidence of 97.5 %, both together with {joint}.")
 
 
 @pytest.mark.usefixtures("page")
-def test_with_room_for_a_shift_the_page_says_what_a_plan_says(browser: Any) -> None:
+def test_with_a_tolerance_for_shift_the_page_says_what_a_plan_says(browser: Any) -> None:
     fill(
         browser, max_fpr="5 %", max_fnr="5 %", normal="2,261", anomalous="400", errors_fpr="1", errors_fnr="1"
     )
     browser.execute_script(
-        "const room = document.getElementById('room'); room.value = 'tv';"
-        "room.dispatchEvent(new Event('input', { bubbles: true }))"
+        "const tolerance = document.getElementById('tolerance'); tolerance.value = 'tv';"
+        "tolerance.dispatchEvent(new Event('input', { bubbles: true }))"
     )
     fill(browser, size="0.02")
     says(browser, Guarantee(0.05, 0.05, shift=TotalVariation(0.02)), 2261, 400)
     assert answers(browser)["shifted-fnr"] == "99 instead of 59"
-    assert answers(browser)["curve-fnr"] == "without the shift only"
-    assert "after every such shift" in browser.find_element("id", "plan-said").text
+    assert answers(browser)["curve-fnr"] == "only without a shift"
+    assert "after every shift of that size" in browser.find_element("id", "plan-said").text
     shell = browser.execute_script("return document.querySelector('[data-of=shell]').textContent")
     assert shell == "pac-wrap plan --max-fpr 0.05 --max-fnr 0.05 --delta 0.05 --shift tv:0.02"
     fill(browser, size="0.05")
-    assert "the shift leaves nothing of the FPR" in browser.find_element("id", "plan-said").text
+    assert "the shift uses up the whole FPR ceiling" in browser.find_element("id", "plan-said").text
 
 
 @pytest.mark.usefixtures("page")
@@ -201,7 +203,7 @@ def test_what_cannot_be_planned_with_is_marked(browser: Any) -> None:
     fill(browser, max_fnr="5")
     assert browser.find_element("id", "max-fnr").get_attribute("aria-invalid") == "true"
     assert answers(browser)["needed-0-fnr"] == "\N{EN DASH}"
-    assert "A field is not" in browser.find_element("id", "plan-said").text
+    assert "no usable number" in browser.find_element("id", "plan-said").text
     fill(browser, max_fnr="0.05", anomalous="35")
     assert answers(browser)["budget-fnr"] == "too few, 24 missing"
     assert browser.find_element("id", "plan-said").text == "Not yet: 35 anomalous labels are 24 too few."
