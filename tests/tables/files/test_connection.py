@@ -20,40 +20,38 @@ def told(tmp_path: Path) -> Path:
     return write(tmp_path / "a.csv", "score\n1\n")
 
 
-@pytest.mark.parametrize("passes", [False, True])
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT * FROM read_csv('{}/other.csv')",
-        "SELECT * FROM read_csv('{}/*.csv')",
-        "SELECT * FROM read_text('/etc/passwd')",
-        "SELECT * FROM 'https://127.0.0.1:9/a.parquet'",
-        "SELECT * FROM read_csv('{}/link.csv')",
-        "COPY (SELECT 1) TO '{}/new.csv'",
-        "COPY (SELECT 1) TO '{}/a.csv.new'",
-        "ATTACH '{}/new.db'",
-        "INSTALL httpfs",
-        "LOAD httpfs",
-        "INSTALL h3 FROM community",
-        "SET enable_external_access = true",
-        "SET allowed_paths = ['/etc/passwd']",
-        "SET lock_configuration = false",
-        "SET threads = 1",
-        "RESET threads",
-        "SELECT * FROM told",
-    ],
+FORBIDDEN = (
+    "SELECT * FROM read_csv('{}/other.csv')",
+    "SELECT * FROM read_csv('{}/*.csv')",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT * FROM 'https://127.0.0.1:9/a.parquet'",
+    "SELECT * FROM read_csv('{}/link.csv')",
+    "COPY (SELECT 1) TO '{}/new.csv'",
+    "COPY (SELECT 1) TO '{}/a.csv.new'",
+    "ATTACH '{}/new.db'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "INSTALL h3 FROM community",
+    "SET enable_external_access = true",
+    "SET allowed_paths = ['/etc/passwd']",
+    "SET lock_configuration = false",
+    "SET threads = 1",
+    "RESET threads",
+    "SELECT * FROM told",
 )
-def test_nothing_else_can_be_read_written_fetched_or_set(
-    query: str, passes: bool, told: Path, tmp_path: Path
-) -> None:
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_nothing_else_can_be_read_written_fetched_or_set(passes: bool, told: Path, tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "link.csv").symlink_to("/etc/passwd")
     before = sorted(path.name for path in tmp_path.iterdir())
     with connected([told], tmp_path / "scratch", passes=passes) as connection:
-        assert connection.execute(f"SELECT * FROM read_csv('{told}')").fetchall() == [(1,)]
-        with pytest.raises(duckdb.Error):
-            connection.execute(query.format(tmp_path)).fetchall()
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
+        for query in FORBIDDEN:
+            assert connection.execute(f"SELECT * FROM read_csv('{told}')").fetchall() == [(1,)]
+            with pytest.raises(duckdb.Error):
+                connection.execute(query.format(tmp_path)).fetchall()
+            assert sorted(path.name for path in tmp_path.iterdir()) == before, query
 
 
 def test_the_output_and_the_scratch_folder_can_be_written(told: Path, tmp_path: Path) -> None:
@@ -108,7 +106,9 @@ def connects(text: str) -> bool:
 def test_one_module_opens_connections() -> None:
     root = Path(pac_wrap.__file__).parent
     modules = {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in root.rglob("*.py")}
-    assert [name for name, text in modules.items() if connects(text)] == ["tables/files/connection.py"]
+    # who does not name it asks it for nothing
+    named = {name: text for name, text in modules.items() if "duckdb" in text}
+    assert [name for name, text in named.items() if connects(text)] == ["tables/files/connection.py"]
 
 
 @pytest.mark.parametrize(
@@ -126,6 +126,7 @@ def test_every_way_to_connect_is_seen(text: str, opens: bool) -> None:
     assert connects(text) is opens
 
 
+@pytest.mark.slow  # the kernel of a notebook is a process of its own, which takes seconds to start
 def test_a_notebook_reads_tables_without_the_widgets_of_jupyter(told: Path) -> None:
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")

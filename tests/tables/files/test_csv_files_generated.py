@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from support.csv_readers import by_dask, by_decide, by_duckdb, by_spark, by_stream
+from support.examples import examples
 from support.generated_csv import generate, read_by_csv
 
-pytestmark = pytest.mark.usefixtures("each_survey")
+looked_at = pytest.mark.usefixtures("each_survey")
 FILES = 2000
 ENGINE_FILES = 200
 
@@ -30,22 +31,31 @@ def test_the_generator_makes_every_kind_of_file() -> None:
 
 
 @pytest.mark.slow
+@looked_at
 def test_duckdb_reads_what_csv_reads(tmp_path: Path) -> None:
     assert by_duckdb(range(FILES), tmp_path) > FILES // 2
 
 
+@pytest.mark.hypothesis
 def test_the_stream_reads_what_csv_reads_however_it_is_cut() -> None:
-    assert by_stream(range(FILES)) > FILES // 2
+    files = examples(FILES)
+    assert by_stream(range(files)) > files // 2
 
 
+@looked_at
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_every_cell_is_kept_and_every_row_decided(form: str, tmp_path: Path) -> None:
-    assert by_decide(range(FILES, FILES + FILES // 2), tmp_path, form) > FILES // 6
+    files = examples(FILES // 2)
+    assert by_decide(range(FILES, FILES + files), tmp_path, form) > files // 3
 
 
+@looked_at
+@pytest.mark.hypothesis
 def test_dask_reads_what_csv_reads(tmp_path: Path) -> None:
     pytest.importorskip("dask")
-    assert by_dask(range(3 * ENGINE_FILES), tmp_path) > ENGINE_FILES
+    files = examples(3 * ENGINE_FILES)
+    assert by_dask(range(files), tmp_path) > files // 3
 
 
 @pytest.mark.slow
