@@ -294,7 +294,7 @@ def test_without_labels_all_rows_count_as_normal_where_only_the_fpr_is_promised(
 
 def test_labels_are_needed_where_the_fnr_is_promised() -> None:
     for method in (PACWrap(Unlabelled()).fit, PACWrap(Unlabelled().fit(X)).calibrate):
-        with pytest.raises(InputError, match=r"requires y to be passed, .* or to fit max_fnr=None, which"):
+        with pytest.raises(InputError, match=r"requires y to be passed, .* or use max_fnr=None, which"):
             method(X)
     with pytest.raises(InputError, match="X must be a table of rows, got None"):
         PACWrap(Unlabelled(), max_fnr=None).fit(None)

@@ -92,7 +92,7 @@ def test_a_report_draws_the_groups_and_measures_new_rows(
     assert text.count("<figure") > 1  # the groups are drawn, so the scores that calibrated were kept
     trained = wrapped().fit(X[:2000], y[:2000], groups="tenant").detector_
     calibrated = PACWrap(trained, max_fpr=0.1, max_fnr=0.1).calibrate(X[2000:], y[2000:], groups="tenant")
-    with pytest.raises(InputError, match="these rows calibrated it"):
+    with pytest.raises(InputError, match="these are the calibration rows themselves"):
         calibrated.report(page, X[2000:], y[2000:])
 
 

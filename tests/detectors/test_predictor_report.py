@@ -41,8 +41,8 @@ def test_rows_that_calibrated_prove_nothing(tmp_path: Path) -> None:
     trained = IsolationForest(random_state=0).fit(X[:600])
     wrap = PACWrap(trained).calibrate(X[600:], Y[600:])
     path = tmp_path / "report.html"
-    assert "these rows calibrated it" in refusal(lambda: wrap.report(path, X[600:], Y[600:]))
-    assert "y of these rows are None" in refusal(lambda: wrap.report(path, NEW))
+    assert "these are the calibration rows themselves" in refusal(lambda: wrap.report(path, X[600:], Y[600:]))
+    assert "y must be the labels of the rows X, got None" in refusal(lambda: wrap.report(path, NEW))
     assert not path.exists()
     with pytest.raises(UnfittedError, match="not calibrated yet"):
         PACWrap(trained).report(path)

@@ -59,7 +59,7 @@ def test_it_says_what_is_assumed_and_calibrates() -> None:
     found = estimate_weights(x, RANDOM.normal(0.5, 1, (2000, 1)), bound=4)
     text = str(found)
     assert "2,000 weights up to 4" in text
-    assert "assumed, not shown: that these weights are right up to a factor" in text
+    assert "assumed, not shown: these weights are right up to a factor" in text
     made = calibrate(
         x[:, 0], [], Guarantee(0.1, None), normal_weights=found.weights, weight_bound=found.bound
     )

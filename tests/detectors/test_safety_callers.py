@@ -49,9 +49,7 @@ def distance(X: Any) -> Any:
     return np.linalg.norm(X, axis=1)
 
 
-AROUND = (
-    r"^the pipeline around PACWrap has fitted {} on the calibration rows too, .*; put the steps inside: {}$"
-)
+AROUND = r"^the pipeline around PACWrap fitted {} on the calibration rows too, .*; put the steps inside: {}$"
 
 
 class Learning(TransformerMixin, BaseEstimator):
@@ -102,11 +100,11 @@ def test_steps_that_learn_nothing_from_them_are_not_warned_of(pipeline: Any) -> 
 
 def test_pipelines_around_pipelines_and_searches_are_seen() -> None:
     inner = make_pipeline(SelectKBest(k=2), PACWrap(forest()))
-    with pytest.warns(OverlapWarning, match="has fitted StandardScaler and SelectKBest on"):
+    with pytest.warns(OverlapWarning, match="fitted StandardScaler and SelectKBest on"):
         make_pipeline(StandardScaler(), inner).fit(X, Y)
     tuned = GridSearchCV(PACWrap(forest()), {"max_fpr": [0.1, 0.2]}, cv=StratifiedKFold(2))
     with (
-        pytest.warns(OverlapWarning, match="has fitted StandardScaler on"),
+        pytest.warns(OverlapWarning, match="fitted StandardScaler on"),
         pytest.warns(OverlapWarning, match="GridSearchCV around PACWrap"),
     ):
         make_pipeline(StandardScaler(), tuned).fit(X, Y)
@@ -125,9 +123,9 @@ def test_calibrating_outside_a_pipeline_is_not_warned_of_although_one_was_import
 
 
 SEARCHED = (
-    r"^GridSearchCV around PACWrap has chosen its settings on the calibration rows too, so the promise does"
-    r" not hold; put the search inside: PACWrap\(GridSearchCV\(detector, ...\)\), or calibrate\(X, y\)"
-    r" best_estimator_ on rows that the search has not seen$"
+    r"^GridSearchCV around PACWrap chose its settings on the calibration rows too, so the promise does"
+    r" not hold; put the search inside: PACWrap\(GridSearchCV\(detector, ...\)\), or call"
+    r" best_estimator_.calibrate\(X, y\) with rows that the search has not seen$"
 )
 
 
@@ -216,11 +214,9 @@ ABSTAINING: dict[str, Any] = {"max_fpr": 0.02, "max_fnr": 0.05, "overlap": "abst
 @pytest.mark.parametrize("metric", ["f1", "precision", "recall", "f1_macro"])
 def test_a_metric_that_knows_no_abstention_is_refused_where_there_is_one(metric: str) -> None:
     wrap = PACWrap(distance, **ABSTAINING)
-    with pytest.raises(
-        InputError, match=r"_score has no place for abstentions, which \d+ of 100 verdicts are"
-    ):
+    with pytest.raises(InputError, match=r"_score cannot handle abstentions, and \d+ of 100 verdicts are"):
         cross_val_score(wrap, CLOSE, Y, cv=StratifiedKFold(4), scoring=metric, error_score="raise")
-    with pytest.warns(UserWarning, match="has no place for abstentions"):
+    with pytest.warns(UserWarning, match="cannot handle abstentions"):
         assert np.isnan(cross_val_score(wrap, CLOSE, Y, cv=StratifiedKFold(4), scoring=metric)).all()
 
 
@@ -266,7 +262,7 @@ def test_a_metric_is_refused_where_it_would_mistake_the_labels(
 ) -> None:
     y = np.array([normal, anomaly])[Y]
     wrap = PACWrap(distance, anomaly_label=anomaly, overlap="raise")
-    match = "_score takes 1 for an anomaly, as verdicts do, but in y that is anomaly_label=.*; recode y as 0"
+    match = "_score takes 1 as an anomaly, as verdicts do, but y marks it by anomaly_label=.*; recode y as 0"
     with pytest.raises(InputError, match=match):
         cross_val_score(wrap, X, y, cv=StratifiedKFold(4), scoring=metric, error_score="raise")
     assert (cross_val_score(wrap, X, y, cv=StratifiedKFold(4)) > 0.8).all()
@@ -278,7 +274,7 @@ def test_a_metric_is_refused_where_the_greater_of_two_numbers_was_taken_for_the_
     metric: str,
 ) -> None:
     wrap = PACWrap(distance, overlap="raise")
-    with pytest.raises(InputError, match=r"_score takes 1 for an anomaly, .* in y that is anomaly_label=2; "):
+    with pytest.raises(InputError, match=r"_score takes 1 as an anomaly, .* y marks it by anomaly_label=2; "):
         cross_val_score(wrap, X, Y + 1, cv=StratifiedKFold(4), scoring=metric, error_score="raise")
     assert (cross_val_score(wrap, X, Y + 1, cv=StratifiedKFold(4)) > 0.8).all()
 

@@ -135,7 +135,7 @@ class Unknown:
 
 
 def test_an_unknown_detector_is_asked_for_its_polarity() -> None:
-    with pytest.raises(DetectorError, match='with Unknown; pass polarity="higher" or polarity="lower"'):
+    with pytest.raises(DetectorError, match='is unknown; pass polarity="higher" or polarity="lower"'):
         anomaly_scores(Unknown(), X)
     assert area(anomaly_scores(Unknown(), X, polarity="higher")) > 0.9
     assert area(-anomaly_scores(Unknown(), X, polarity="lower")) > 0.9
@@ -164,7 +164,7 @@ class Silent(BaseEstimator):
         (object(), "object gives no scores"),
         (None, "NoneType gives no scores"),
         ("calculated", "'calculated' gives no scores"),
-        (LogisticRegression().fit(X, np.arange(240) % 3), r"the classes \[.*0.*1.*2.*\], but two are needed"),
+        (LogisticRegression().fit(X, np.arange(240) % 3), r"the classes \[.*0.*1.*2.*\], but must have two"),
         (LogisticRegression().fit(X, Y + 5), "one of them the anomaly label 1"),
     ],
     ids=["LOF", "regressor", "silent", "class", "object", "None", "text", "three classes", "other classes"],

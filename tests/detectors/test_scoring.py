@@ -104,7 +104,7 @@ def test_a_ranking_follows_the_labels_of_the_wrapper() -> None:
 
 
 def test_what_cannot_be_scored_is_refused() -> None:
-    with pytest.raises(InputError, match="about certificates, got IsolationForest, which has none"):
+    with pytest.raises(InputError, match="needs a PACWrap, got IsolationForest, which has no certificate"):
         decided_share_scorer(IsolationForest().fit(X), X)
     with pytest.raises(InputError, match="needs rows of both classes, got 0 anomalous of 400; keep both"):
         ranking_scorer(IsolationForest().fit(X), X[:400], Y[:400])

@@ -1,7 +1,6 @@
 """A search inside PACWrap chooses the detector that ranks anomalies best, and never chooses by nothing."""
 
 import pickle
-import re
 from typing import Any
 
 import numpy as np
@@ -115,25 +114,25 @@ def nothing(detector: Any, X: Any, y: Any = None) -> float:
 REFUSED: dict[str, tuple[Any, str]] = {
     "no score": (
         GridSearchCV(OneClassSVM(), {"nu": [0.1, 0.2]}, scoring=nothing),
-        "GridSearchCV has chosen nothing: the mean test score of its best candidate is NaN; leave",
+        "GridSearchCV has no best candidate: the best mean test score is NaN; remove",
     ),
     "folds without anomalies": (
         GridSearchCV(OneClassSVM(), {"nu": [0.1, 0.2]}, cv=KFold(5)),
-        "has chosen nothing: .* let every fold have rows of all classes",
+        "has no best candidate: .* every fold has rows of all classes",
     ),
     "a classifier": (
         GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=nothing),
-        "GridSearchCV has chosen nothing",
+        "GridSearchCV has no best candidate",
     ),
     "a classifier in a pipeline": (
         make_pipeline(
             StandardScaler(), GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=nothing)
         ),
-        "GridSearchCV has chosen nothing",
+        "GridSearchCV has no best candidate",
     ),
     "upside down": (
         GridSearchCV(OneClassSVM(), {"nu": [0.1, 0.2]}, scoring="roc_auc"),
-        "^scoring='roc_auc' takes high scores for anomalies, but those of OneClassSVM are low; leave scoring",
+        "^scoring='roc_auc' expects high scores for anomalies, but OneClassSVM gives them low scores",
     ),
     "no refit": (
         GridSearchCV(OneClassSVM(), {"nu": [0.1, 0.2]}, refit=False),
@@ -141,7 +140,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "inside out": (
         make_pipeline(StandardScaler(), GridSearchCV(OneClassSVM(), {"nu": [0.1, 0.2]})),
-        r"put it inside: GridSearchCV\(make_pipeline\(..., detector\), ...\)",
+        r"put the pipeline inside: GridSearchCV\(make_pipeline\(..., detector\), ...\)",
     ),
 }
 
@@ -157,14 +156,15 @@ def test_a_search_that_cannot_choose_is_refused(name: str) -> None:
 @pytest.mark.filterwarnings("ignore:One or more of the test:UserWarning")
 def test_a_classifier_of_many_classes_refuses_it_too() -> None:
     search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=nothing)
-    with pytest.raises(InputError, match="GridSearchCV has chosen nothing"):
+    with pytest.raises(InputError, match="GridSearchCV has no best candidate"):
         PACClassifier(search, random_state=0).fit(X, Y)
 
 
-@pytest.mark.parametrize(("anomalies", "text"), [(0, "0 anomalies"), (2, "1 anomaly")])
-def test_too_few_anomalies_to_choose_by_are_said(anomalies: int, text: str) -> None:
+@pytest.mark.parametrize(("anomalies", "found"), [(0, 0), (2, 1)])
+def test_too_few_anomalies_to_choose_by_are_said(anomalies: int, found: int) -> None:
     search = GridSearchCV(OneClassSVM(), {"nu": [0.1, 0.2]})
-    with pytest.raises(InputError, match=re.escape(f"GridSearchCV has {text} to choose by, and needs 2")):
+    match = f"GridSearchCV needs at least 2 anomalies to rank candidates, .* got {found};"
+    with pytest.raises(InputError, match=match):
         PACWrap(search, random_state=0).fit(X[: 600 + anomalies], Y[: 600 + anomalies])
 
 

@@ -88,10 +88,10 @@ def test_the_size_of_a_batch_is_noted_where_the_other_rows_have_no_part() -> Non
     first, second = wrap.certificate_.provenance.notes
     assert re.fullmatch(
         r"scores depend on the size of their batch, though not on the other rows in it: in smaller batches"
-        r" \d+ of 650 rows differ, the most by [\d.]+ where the scores' spread is [\d.]+",
+        r" \d+ of 650 scores differ, by at most [\d.]+, with a spread of all scores of [\d.]+",
         first,
     )
-    assert second.endswith("scores computed in batches like that of the calibration, of 650 rows")
+    assert second.endswith("scores computed in batches of the calibration's size, 650 rows")
     assert str(wrap.certificate_).splitlines()[-2].split(maxsplit=1) == ["notes", first]
     assert pickle.loads(pickle.dumps(wrap)).predict(ones).size == 1200  # its witnesses are asked again
 
@@ -104,7 +104,7 @@ def test_witnesses_forgive_what_the_size_of_a_batch_does_and_no_more() -> None:
 
     wrap = PACWrap(sized).fit(X, Y)
     notes = wrap.certificate_.provenance.notes
-    assert "rows differ, the most by 0.1 where" in notes[0]
+    assert "scores differ, by at most 0.1, with" in notes[0]
     moves["by"] = 0.09
     assert pickle.loads(pickle.dumps(wrap._witness)).scores_of(X, sized, sized).size == 600
     moves["by"] = 0.11
@@ -248,7 +248,7 @@ def test_the_tolerance_decides_and_is_a_share_of_the_interquartile_range() -> No
         assert [wrap.predict(rows).size for _ in range(5)] == [401] * 5
     for allowed in (0.0014, 1e-5, 0):
         with pytest.raises(
-            InputError, match=r"differ, one by 0.003 where .* is allowed; .* raise score_tolerance"
+            InputError, match=r"differ, one by 0.003, with .* allowed; .* raise score_tolerance"
         ):
             PACWrap(jittering, score_tolerance=allowed).fit(rows, labels)
     calls[0] = 0
@@ -271,7 +271,7 @@ def test_infinite_scores_equal_themselves_only() -> None:
     rows = np.r_[np.zeros((300, 1)), np.full((300, 1), np.inf), np.linspace(1, 2, 100)[:, None]]
     labels = np.arange(700) % 2
     assert PACWrap(infinite).fit(rows, labels).predict(rows).size == 700
-    with pytest.raises(InputError, match=r"on the size of their batch.* one by inf where"):
+    with pytest.raises(InputError, match=r"on the size of their batch.* one by inf, with"):
         PACWrap(lambda X: np.where(np.isinf(X[:, 0]) & (len(X) < 100), 1e300, infinite(X))).fit(rows, labels)
 
 

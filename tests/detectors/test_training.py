@@ -176,9 +176,7 @@ def test_every_subject_calibrates_equally_often() -> None:
 
 def test_several_rows_of_a_subject_are_told_and_stand_in_the_certificate() -> None:
     patients = np.r_[np.arange(400) // 4, np.arange(200)]
-    match = (
-        r"^200 normal calibration rows are of 50 subjects and depend on each other, so the stated confidence"
-    )
+    match = r"^200 normal calibration rows come from 50 subjects and depend on each other, so the stated"
     with pytest.warns(DependenceWarning, match=match):
         wrap = PACWrap(IsolationForest(n_estimators=10), random_state=0).fit(X, Y, subjects=patients + 0.5)
     found = wrap.certificate_
@@ -186,7 +184,7 @@ def test_several_rows_of_a_subject_are_told_and_stand_in_the_certificate() -> No
     assert "several calibration points are of one subject" in str(found)
     assert Certificate.from_json(found.to_json()) == found
     with pytest.warns(
-        DependenceWarning, match=r"^400 normal .* 100 subjects and 200 anomalous .* of 1 subject "
+        DependenceWarning, match=r"^400 normal .* 100 subjects and 200 anomalous .* from 1 subject "
     ):
         again = wrap.calibrate(X + 0.01, Y, subjects=np.r_[np.arange(400) // 4, np.full(200, 999)])
     assert again.certificate_.assumptions == OF_SUBJECTS

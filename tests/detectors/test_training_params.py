@@ -58,11 +58,11 @@ def test_weights_change_what_is_learned() -> None:
     [
         (
             KNeighborsClassifier(),
-            "sample_weight, which the fit of KNeighborsClassifier does not take; leave it",
+            "sample_weight, which the fit of KNeighborsClassifier does not take; remove it",
         ),
         (
             "precomputed",
-            "fit was given sample_weight, but 'precomputed' is taken as it is and not trained; leave it out",
+            "fit was given sample_weight, but 'precomputed' is used as it is and not trained; remove it",
         ),
         (make_pipeline(LogisticRegression()), "cannot be trained on these rows: .*sample_weight"),
     ],

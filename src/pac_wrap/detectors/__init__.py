@@ -1,1 +1,1 @@
-"""Scores out of detectors: how a trained detector is called, checked, and wrapped with a promise."""
+"""Detectors: getting scores from them, checking them, and wrapping them with a promise."""

@@ -1,4 +1,4 @@
-"""PACClassifier: a classifier of several classes trained and calibrated the scikit-learn way."""
+"""PACClassifier: an estimator that trains and calibrates a classifier of several classes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
@@ -21,18 +21,19 @@ from pac_wrap.method.classes import calibrate_classes
 
 
 class PACClassifier(MetaEstimatorMixin, BaseEstimator):
-    """Label sets whose errors are certified class by class, around any classifier.
+    """Wrap any classifier so that the errors of its label sets are certified for each class.
 
-    `predict` gives the place in `classes_` of the one class that is left, -1 where several are left, and -2
-    where none is. With the chosen confidence, a class is ruled out on at most its ceiling of its own points.
+    `predict` gives the place in `classes_` of the only possible class, -1 if several are possible, and -2 if
+    none is. With the chosen confidence, the share of a class's points on which that class is ruled out is at
+    most its ceiling.
 
     Parameters
     ----------
     classifier : scikit-learn classifier
-        What has `decision_function` or `predict_proba`, with a column for each class. A FrozenEstimator is
-        taken as it is, and `fit` only calibrates.
+        A classifier whose `decision_function` or `predict_proba` has a column for each class. A
+        FrozenEstimator is used as it is, and `fit` only calibrates.
     max_error, delta, confidence, severities : optional
-        The ceiling of each class and how surely it holds, as in `calibrate_classes`.
+        The ceiling of each class and its confidence, as in `calibrate_classes`.
     calibration_size : float
         The share of each class that `fit` sets aside to calibrate.
     score_tolerance, random_state : optional
@@ -41,13 +42,13 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     classifier_ : object
-        The classifier that gives the scores, trained by `fit` if it can be.
+        The classifier that gives the scores, trained by `fit` unless it is frozen.
     classes_ : ndarray
         The classes, in the order of its columns.
     certificate_ : ClassCertificate
-        What is promised of them.
+        The promises about the classes.
     notes_ : tuple of str
-        What else was noticed: rows that repeat, and scores that depend on the size of their batch.
+        Further observations: repeated rows, and scores that depend on the size of their batch.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Return this object, its classifier trained on a part of each class and calibrated on the other.
+        """Train the classifier on one part of each class, calibrate it on the other, and return this object.
 
         Parameters
         ----------
@@ -96,7 +97,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         InputError
-            If a parameter, the rows or the classes are wrong, or scores depend on the batch they are made in.
+            If a parameter, the rows or the classes are wrong, or if scores depend on the rest of the batch.
         """
         X, y = self._rows(X, y)
         self._features(X, reset=True)
@@ -116,9 +117,9 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         )
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
-        """Return this object with another `certificate_`, on labelled rows that did not train its classifier.
+        """Calibrate again, on labelled rows that did not train the classifier, and return this object.
 
-        The parameters are those of `fit`, which says what is refused.
+        It replaces `certificate_`. The parameters are those of `fit`, and so are the errors.
         """
         X, y = self._rows(X, y)
         rows = self._training_rows
@@ -126,7 +127,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         return self._calibrate(self.classifier if rows is None else self.classifier_, X, y, rows)
 
     def decision_function(self, X: Any) -> Scores:
-        """Return the score of each class for each row, higher for what is more like the class.
+        """Return the score of each class for each row, higher for rows more like the class.
 
         The parameters are those of `fit`.
         """
@@ -142,7 +143,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         return score.matrix
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the place in `classes_` of each row's class; -1 where several are left, -2 where none is.
+        """Return the place in `classes_` of each row's class; -1 if several are possible, -2 if none is.
 
         The parameters are those of `fit`.
         """
@@ -150,7 +151,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         return self.certificate_.verdicts(scores)
 
     def predict_set(self, X: Any) -> NDArray[np.bool_]:
-        """Return which classes are still possible for each row, by their places in `classes_`.
+        """Return for each row which classes are possible, in the order of `classes_`.
 
         The parameters are those of `fit`.
         """
@@ -158,7 +159,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         return self.certificate_.label_sets(scores)
 
     def score(self, X: Any, y: ArrayLike) -> float:
-        """Return the share of rows that are decided, and decided rightly.
+        """Return the share of rows with the correct class; an undecided row does not count as correct.
 
         The parameters are those of `fit`.
         """
@@ -177,7 +178,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     def _rows(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
         if X is None or y is None:
             raise InputError(
-                "PACClassifier requires y to be passed, but the target y is None; it is its labels"
+                "PACClassifier requires y to be passed, but the target y is None; pass the labels of X"
             )
         safety.check_tolerance(self.score_tolerance)
         X, y = aligned(collected(X), y)
@@ -190,7 +191,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         return X, classes
 
     def _features(self, X: Any, *, reset: bool) -> None:
-        # what is not a table has no features; the classifier itself judges it
+        # only a table has features; the classifier itself checks anything else
         if len(getattr(X, "shape", (0, 0))) >= 2:
             check_features(self, X, reset=reset)
 
@@ -223,7 +224,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
 
 
 class _Projected:
-    """One number for each row that moves whenever a class score does: no weight is a sum of others."""
+    """A number per row that changes with any class score: no weight is a sum of other weights."""
 
     matrix: Scores
 

@@ -1,4 +1,4 @@
-"""PACWrap: a detector trained and calibrated the scikit-learn way; no statistics inside."""
+"""PACWrap: an estimator that trains and calibrates a detector as scikit-learn does; no statistics here."""
 
 import os
 import warnings
@@ -42,14 +42,14 @@ from pac_wrap.method.promise import OF_SUBJECTS, Guarantee, assumed
 
 
 def collected(X: Any) -> Any:
-    """Return rows that can be taken: a LazyFrame of Polars is computed, a table of Arrow becomes pandas'."""
+    """Return rows that can be indexed: a Polars LazyFrame is computed, an Arrow table becomes pandas."""
     lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.partition(".")[0] == "polars"
     arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
     return X.collect() if lazy else X.to_pandas() if arrow else X
 
 
 def aligned(X: Any, y: ArrayLike) -> tuple[Any, Any]:
-    """Return rows and labels that can be indexed, or refuse those that do not fit together."""
+    """Return rows and labels that can be indexed; a mismatch raises an error."""
     check_aligned("X", X, "y", y)
     try:
         rows, labels = indexable(X, y)
@@ -59,7 +59,7 @@ def aligned(X: Any, y: ArrayLike) -> tuple[Any, Any]:
 
 
 def check_features(wrapper: BaseEstimator, X: Any, *, reset: bool) -> None:
-    """Compare the number and names of features with those a wrapper has seen, or with `reset` keep them."""
+    """Compare the number and names of features with those seen before; with `reset`, store them instead."""
     try:
         validate_data(wrapper, X, skip_check_array=True, reset=reset)
     except (ValueError, TypeError) as error:
@@ -77,8 +77,8 @@ def divided(X: Any, groups: GroupColumn | str | None) -> tuple[Any, Any]:
     columns = getattr(X, "columns", None)
     if columns is None:
         raise InputError(
-            f"groups={quoted(groups)} names a column, and X has no names; pass a data frame, or the groups"
-            " themselves"
+            f"groups={quoted(groups)} names a column, but X has no column names; pass a data frame, or the"
+            " groups themselves"
         )
     if groups not in columns:
         raise InputError(f"X has no column {quoted(groups)} of groups; its columns are {listed(columns)}")
@@ -109,50 +109,50 @@ def _takes_by_name(detector: Any) -> bool:
 
 
 class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
-    """Verdicts whose error rates are certified, around any anomaly detector.
+    """Wrap any anomaly detector so that the error rates of its verdicts are certified.
 
-    `predict` gives 1 (anomaly), 0 (normal) or -1 (abstains). With the chosen confidence, the rate of future
-    normal points called anomalies is at most `max_fpr`, and of anomalies called normal at most `max_fnr`.
+    `predict` gives 1 (anomaly), 0 (normal) or -1 (abstain). With the chosen confidence, at most `max_fpr` of
+    future normal points are called anomalies, and at most `max_fnr` of future anomalies are called normal.
 
     Parameters
     ----------
     detector : scikit-learn or PyOD detector, classifier, torch module, function, or "precomputed"
-        What gives the scores; see `anomaly_scores`. A detector that cannot be trained (a function, a torch
-        module, a FrozenEstimator, "precomputed") is taken as it is, and `fit` only calibrates.
+        The detector that gives the scores; see `anomaly_scores`. If it cannot be trained (a function, a torch
+        module, a FrozenEstimator, "precomputed"), it is used as it is, and `fit` only calibrates.
     max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise : optional
-        The promised ceilings and how surely they hold, as in `Guarantee`; a ceiling of None promises nothing.
+        The promised ceilings and their confidence, as in `Guarantee`; a ceiling of None promises nothing.
     overlap : str or Strategy
-        What is done where the classes overlap; see `calibrate`.
+        How points are decided if the classes overlap; see `calibrate`.
     train_on : {"auto", "normal", "unlabelled", "labelled"}
-        What `fit` trains the detector on: normal rows only, all rows without labels, or all rows with labels.
-        "auto" is "labelled" for classifiers and detectors whose `fit` demands y, else "normal". Under
-        "normal" all anomalies calibrate, but for some that a search over detectors, such as `GridSearchCV`,
-        takes to choose by: it ranks candidates with them unless it has a `scoring` of its own.
+        The rows on which `fit` trains the detector: normal rows only, all rows without labels, or all rows
+        with labels. "auto" is "labelled" for classifiers and detectors whose `fit` requires y, else "normal".
+        With "normal", all anomalies calibrate; only a search over detectors, such as `GridSearchCV`, takes
+        some of them to rank its candidates, unless it has a `scoring` of its own.
     calibration_size : "auto" or float
-        The share of each class that `fit` sets aside to calibrate. "auto" is half; of a class whose half is
-        too few to certify its ceiling it is the least number that certifies, up to nine tenths of the class.
+        The share of each class that `fit` sets aside to calibrate. "auto" is half. If half of a class is too
+        little to certify its ceiling, it is the smallest certifying number, up to nine tenths of the class.
     anomaly_label : object
-        The label of anomalies: 1 (against 0), -1 (against 1, as scikit-learn has it), or a name.
+        The label of anomalies: 1 (against 0), -1 (against 1, as in scikit-learn), or a name.
     polarity : {"auto", "higher", "lower"}
         Whether anomalies score higher or lower; "auto" knows scikit-learn, PyOD, classifiers and functions.
     score_tolerance : float or None
-        How far two scores of a row may lie apart, as a share of the calibration scores' interquartile range,
-        beyond what rounding does. Up to 1,000 calibration rows are scored again in other batches, and
-        `predict` compares copies of eight of them: a detector whose scores depend on other rows, or have
-        changed since, is refused; those that depend on the size of their batch only, as where neighbours tie,
-        are noted. Raise it for one that is merely not deterministic; with None nothing is compared or kept.
+        How much two scores of the same row may differ beyond rounding, as a share of the calibration scores'
+        interquartile range. Up to 1,000 calibration rows are scored again in other batches, and `predict`
+        scores copies of eight of them again. A detector whose scores depend on other rows, or have changed,
+        raises an error; scores that depend only on the size of the batch, as with tied neighbours, are noted.
+        Raise it for a detector that is not deterministic; with None, nothing is compared or stored.
     random_state : int, RandomState or None
-        Fixes the split. The detector has its own.
+        The seed of the split; the detector has its own.
     together, pool : bool
-        With groups: whether the promises of all of them hold at once, and whether those with too few labels
-        follow one rule.
+        With groups: whether the promises of all groups hold together, and whether groups with too few labels
+        share one rule.
 
     Attributes
     ----------
     detector_ : object
-        The detector that gives the scores, trained by `fit` if it can be.
+        The detector that gives the scores, trained by `fit` if it can be trained.
     certificate_ : Certificate or GroupCertificate
-        What is promised of them, and the rule that verdicts follow.
+        The promises, and the rule that the verdicts follow.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         groups: GroupColumn | str | None = None,
         **fit_params: Any,
     ) -> Self:
-        """Return this object, its detector trained on a part of each class and calibrated on the other.
+        """Train the detector on one part of each class, calibrate it on the other, and return this object.
 
         A detector that cannot be trained is calibrated on all rows.
 
@@ -231,29 +231,29 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         X : array-like
             The rows, as the detector takes them.
         y : array-like
-            Their labels: 0 (normal) and 1 (anomalous), or what `anomaly_label` says. With `max_fnr=None` they
-            may be left out: all rows then count as normal.
+            The labels of the rows: 0 (normal) and 1 (anomalous), unless `anomaly_label` names another. They
+            are optional with `max_fnr=None`: all rows then count as normal.
         subjects : array-like, optional
-            Whose row it is, such as a patient or a machine: all rows of a subject train, or all calibrate.
+            The subject of each row, such as a patient or a machine; all rows of one train, or all calibrate.
         groups : array-like or str, optional
-            The group of each row, such as a tenant, or the column of a data frame that holds it and is then
-            no feature. One detector is trained for all; each group has its own rule and promise.
+            The group of each row, such as a tenant, or the data frame column that holds it; that column is
+            then not a feature. One detector is trained for all; each group has its own rule and promise.
         **fit_params : object
-            What the detector's own `fit` takes, such as `sample_weight`; of what has one entry per row, it
-            gets those of the rows it is trained on. With metadata routing, what it has requested.
+            Arguments for the detector's own `fit`, such as `sample_weight`. Arguments with one entry per row
+            are cut to the training rows. With metadata routing, the detector gets those that it requested.
 
         Raises
         ------
         InputError
-            If a parameter, the rows or the labels are wrong, or scores depend on the batch they are made in.
+            If a parameter, the rows or the labels are wrong, or if scores depend on the rest of the batch.
 
         Warns
         -----
         OverlapWarning
-            If rows that calibrate have been trained on before, or by a pipeline or a search around it; the
-            certificate's notes count those that repeat within X, so that one trains and its equal calibrates.
+            If calibration rows were used for training before, or by a pipeline or a search around this
+            object. Calibration rows that merely equal a training row of X are counted in the certificate.
         DependenceWarning
-            If several calibration rows are of one subject.
+            If several calibration rows belong to one subject.
         """
         with all_or_nothing(self):
             X, anomalous, members, members_of, notes = self._given(X, y, subjects, groups)
@@ -282,14 +282,15 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         subjects: ArrayLike | None = None,
         groups: GroupColumn | str | None = None,
     ) -> Self:
-        """Return this object with another `certificate_`, on labelled rows that did not train its detector.
+        """Calibrate again, on labelled rows that did not train the detector, and return this object.
 
-        The other parameters are those of `fit`, which says what is refused.
+        It replaces `certificate_`. The other parameters are those of `fit`, and so are the errors.
 
         Parameters
         ----------
         subjects : array-like, optional
-            Whose row it is: several rows of one subject are not independent, and the certificate says so.
+            The subject of each row. Rows of one subject are not independent, which the certificate then
+            states.
         """
         trained = self._training_rows is not None and self._trained_from is self.detector
         detector = self.detector_ if trained else self.detector
@@ -301,7 +302,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
             return self._calibrate(detector, X, anomalous, members, members_of, notes)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the arguments that `fit` takes for itself, and those that it passes on to the detector's."""
+        """Return the arguments that `fit` uses itself, and the arguments that it passes to the detector."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if training.trainable(self.detector):
             mapping = MethodMapping().add(caller="fit", callee="fit")
@@ -309,23 +310,23 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         return router
 
     def predict(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.int8]:
-        """Return the verdict on each row: 1 (anomaly), 0 (normal) or -1 (abstains).
+        """Return the verdict on each row: 1 (anomaly), 0 (normal) or -1 (abstain).
 
-        A row that the detector scores with NaN is abstained on, with a `MissingScoreWarning`.
+        A row with the score NaN gets the verdict -1, with a `MissingScoreWarning`.
 
         Parameters
         ----------
         X : array-like
-            The rows.
+            The rows to decide.
         groups : array-like, optional
-            The group of each row, if it was calibrated by group and X has no column of them.
+            The group of each row, if calibration was by group and X has no column of groups.
 
         Raises
         ------
         UnfittedError
-            If nothing has been calibrated yet.
+            If this object is not calibrated yet.
         InputError
-            If the detector cannot score these rows, or has changed since it was calibrated.
+            If the detector cannot score these rows, or has changed since calibration.
         """
         scored = self._scored(X, groups)
         verdicts: NDArray[np.int8] = self.certificate_.verdicts(*scored)
@@ -333,7 +334,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         return verdicts
 
     def predict_set(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.bool_]:
-        """Return whether label 0 (normal), and whether label 1 (anomalous), is possible for each row.
+        """Return for each row whether label 0 (normal) and label 1 (anomalous) are possible, in two columns.
 
         The parameters are those of `predict`.
         """
@@ -342,7 +343,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         return sets
 
     def decision_function(self, X: Any) -> Scores:
-        """Return the detector's score of each row, higher for what is more anomalous; NaN if it has none.
+        """Return the detector's score of each row, higher for more anomalous rows; NaN if it has none.
 
         The parameters are those of `predict`.
         """
@@ -359,14 +360,14 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         return score(X) if self._witness is None else self._witness.scores_of(X, self.detector_, score)
 
     def score_samples(self, X: Any) -> Scores:
-        """Return the score in scikit-learn's direction, lower for what is more anomalous.
+        """Return the score of each row in scikit-learn's direction, lower for more anomalous rows.
 
         The parameters are those of `predict`.
         """
         return -self.decision_function(X)
 
     def score(self, X: Any, y: ArrayLike, *, groups: GroupColumn | None = None) -> float:
-        """Return the share of rows that are decided, and decided rightly.
+        """Return the share of rows with the correct verdict; an abstention does not count as correct.
 
         The other parameters are those of `predict`.
 
@@ -387,28 +388,28 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         prevalence: Prevalence | None = None,
         groups: GroupColumn | None = None,
     ) -> None:
-        """Write a report of the certificate, with the rates measured on labelled rows if there are any.
+        """Write a report of the certificate, with the error rates on labelled rows if any are given.
 
         Parameters
         ----------
         path : str or path
-            The file: .html, .md or .json.
+            The file to write, whose name ends in .html, .md or .json.
         X, y, groups : array-like, optional
-            Rows that were neither trained nor calibrated on, their labels, and their groups as for `predict`;
-            those that calibrated it are refused, as they would prove nothing.
+            Held-out rows, their labels, and their groups as for `predict`. The calibration rows themselves
+            raise an error, since they are no evidence.
         prevalence : float or pair of floats, optional
-            The share of anomalies among future points; by default that of the calibration rows. A report by
-            group takes none.
+            The share of anomalies among future points; by default their share among the calibration rows. A
+            report by group takes none.
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError("this PACWrap is not calibrated yet; call fit(X, y) before report")
         by_group = isinstance(self.certificate_, GroupCertificate)
         if by_group and prevalence is not None:
-            raise InputError("a report by group takes no prevalence; leave it out")
+            raise InputError("a report by group takes no prevalence; remove it")
         measured = None
         if X is not None or y is not None:
             if y is None:
-                raise InputError("the labels y of these rows are None; pass them, or no rows at all")
+                raise InputError("y must be the labels of the rows X, got None; pass both, or neither")
             X, anomalous = self._labelled(X, y)
             rows, found = self._with_groups(X, groups)
             scores = self.decision_function(X)
@@ -416,7 +417,8 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
             pairs = ((scores[anomalous == mark], made[marks == mark]) for mark in (False, True))
             if all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs):
                 raise InputError(
-                    "these rows calibrated it, so what they show proves nothing; pass other rows, or none"
+                    "these are the calibration rows themselves, so they are no evidence; pass other labelled"
+                    " rows"
                 )
             safety.check_training_rows(self._training_rows, self.detector_, rows, scores, "held-out")
             if by_group:
@@ -440,41 +442,41 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         elif isinstance(getattr(self, "certificate_", None), GroupCertificate):
             groups = self._group_column if groups is None else groups
             if groups is None:
-                raise InputError("it was calibrated by group; pass the group of each row with groups=")
+                raise InputError("this PACWrap was calibrated by group; pass the group of each row as groups")
         elif groups is not None:
             raise InputError(
-                "it was calibrated without groups; leave groups out, or pass them to fit as well"
+                "this PACWrap was calibrated without groups; remove groups, or pass them to fit as well"
             )
         return divided(collected(X), groups)
 
     def _scored(self, X: Any, groups: GroupColumn | None) -> tuple[Any, ...]:
-        """Return the scores of rows, and their groups if it was calibrated by group."""
+        """Return the scores of rows, and their groups if calibration was by group."""
         X, members = self._with_groups(X, groups)
         scores = self.decision_function(X)
         return (scores,) if members is None else (scores, members)
 
     def _scores(self, detector: Any, X: Any, *, missing: bool = False) -> Scores:
-        # a detector trained here was given the labels 0 and 1, whatever the caller's are
+        # a detector trained here has the labels 0 and 1, whatever labels the caller uses
         label = self.anomaly_label if self._training_rows is None else 1
         scores = anomaly_scores(detector, X, self.polarity, anomaly_label=label, missing=missing)
         if scores.size != (rows := _rows(X)):
             raise InputError(
-                f"the detector gave {scores.size:,} scores for {rows:,} rows; one per row is needed"
+                f"the detector gave {scores.size:,} scores for {rows:,} rows; it must give one per row"
             )
         return scores
 
     def _check_features(self, X: Any, trained: Any = None, *, reset: bool = False) -> None:
-        """Compare the features with those that were seen before, or with `reset` remember them."""
+        """Compare the features with those seen before; with `reset`, store them instead."""
         if len(getattr(X, "shape", (0, 0))) < 2:
-            return  # what is not a table has no features
+            return  # only a table has features
         if reset:
             self.__dict__.pop("feature_names_in_", None)
         names = list(getattr(X, "columns", ()))
         if not all(isinstance(name, str) for name in names):
             names = []
         seen = getattr(trained, "feature_names_in_", getattr(self, "feature_names_in_", None))
-        # not all detectors compare names, and no function does; one that takes columns by name judges them
-        # itself, in whatever order they come
+        # not all detectors compare names, and no function does; a detector that takes columns by name checks
+        # them itself, in any order
         if seen is not None and names and names != list(seen) and not _takes_by_name(trained):
             apart = {
                 "lacks": [one for one in seen if one not in names],
@@ -502,14 +504,14 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _labelled(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[np.bool_]]:
-        """Return the rows, and which are anomalous."""
+        """Return the rows, and a mask of the anomalous ones."""
         if X is None:
             raise InputError("X must be a table of rows, got None")
         X = collected(X)
         if y is None:
             raise InputError(
                 "PACWrap requires y to be passed, but the target y is None; pass the labels of these rows, or"
-                " to fit max_fnr=None, which promises the FPR alone and takes all rows for normal"
+                " use max_fnr=None, which promises the FPR alone and takes all rows as normal"
             )
         X, y = aligned(X, y)
         return X, as_class_mask(y, self.anomaly_label)
@@ -517,7 +519,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     def _given(
         self, X: Any, y: ArrayLike | None, subjects: ArrayLike | None, groups: GroupColumn | str | None
     ) -> tuple[Any, NDArray[np.bool_], Indices | None, Any, tuple[str, ...]]:
-        """Return the rows to certify with, which are anomalous, their subjects and groups, and notes."""
+        """Return the rows to certify with, a mask of anomalies, the subjects, the groups, and notes."""
         # bad parameters are refused before any time is spent on training
         GroupRequest(self._request(), self.together, self.pool)
         check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
@@ -530,7 +532,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
             X, anomalous = aligned(X, np.zeros(_rows(X), dtype=bool))
             notes = (
                 "there were no labels, so all rows count as normal, and the FPR is the share of alarms among"
-                " rows like them",
+                " rows like these",
             )
         else:
             X, anomalous = self._labelled(X, y)
@@ -554,7 +556,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         *,
         kind: Literal["divided", "calibration"] = "calibration",
     ) -> Self:
-        """Certify a detector; "divided" rows were just set apart from its training rows."""
+        """Certify a detector on rows; "divided" rows were just split off from its training rows."""
         score = partial(self._scores, detector)
         scores = score(X)
         witness, sizes = safety.check_batches(detector, score, X, scores, self.score_tolerance)

@@ -1,4 +1,4 @@
-"""Weights of calibration points from unlabelled new points, by a classifier that tells the two apart."""
+"""Weights of calibration points, estimated from unlabelled new points by a classifier of the two samples."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,22 +12,22 @@ from pac_wrap.method.robust.weights import check_bound
 
 _FOLDS: Final = 5
 _ASSUMES: Final = (
-    "assumed, not shown: that these weights are right up to a factor, that no point anywhere weighs more than"
-    " the bound, and that within each class only the features have shifted, not what a label means; what a"
-    " classifier does not see, it does not weigh"
+    "assumed, not shown: these weights are right up to a factor, no point anywhere weighs more than the"
+    " bound, and within each class only the features have shifted, not the meaning of a label; a shift that"
+    " the classifier does not see is not weighted"
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatedWeights:
-    """Weights of calibration points that a classifier estimated, and what a promise that uses them assumes.
+    """Estimated weights of calibration points; printed, they state what a promise with them assumes.
 
     Attributes
     ----------
     weights : ndarray of float
-        One for each calibration point, 0 to bound.
+        The weight of each calibration point, from 0 to the bound.
     bound, clipped : float and int
-        Where they were clipped, and how many were.
+        The bound at which weights were clipped, and how many were.
     """
 
     weights: NDArray[np.float64]
@@ -45,33 +45,34 @@ class EstimatedWeights:
 def estimate_weights(
     calibration: ArrayLike, new: ArrayLike, *, bound: float, classifier: Any = None, seed: int = 0
 ) -> EstimatedWeights:
-    """Return how much more likely each calibration point is among new points, by a classifier.
+    """Estimate how much more likely each calibration point is among new points, with a classifier.
 
-    The classifier learns to tell calibration points from new points; its cross-fitted odds, divided by the
-    odds of the two sample sizes, estimate the density ratio, which is clipped at the bound. Nothing bounds
-    the error of this estimate. What a certificate that uses it assumes is printed with it, and besides that
-    the calibration points have the classes in their natural proportion (or all, old and new, are of one).
+    The classifier learns to tell calibration points from new points. Its cross-fitted odds, divided by the
+    odds of the two sample sizes, estimate the density ratio, which is clipped at the bound. The error of this
+    estimate has no bound. The result prints what a certificate with these weights assumes. It also assumes
+    that the calibration points have the natural proportion of classes, or that all points, calibration and
+    new, belong to one class.
 
     Parameters
     ----------
     calibration, new : array-like, shape (points, features)
         All calibration points, and new points without labels.
     bound : float
-        Where weights are clipped; pass it to `calibrate` as `weight_bound` too.
+        The largest weight; larger ones are clipped. Pass it to `calibrate` as `weight_bound` too.
     classifier : scikit-learn classifier, optional
-        With `predict_proba`; by default a logistic regression on scaled features.
+        A classifier with `predict_proba`; by default a logistic regression on scaled features.
     seed : int
         The seed of the folds.
 
     Returns
     -------
     EstimatedWeights
-        `.weights`, in the order of the calibration points.
+        Its attribute `weights` is in the order of the calibration points.
 
     Raises
     ------
     InputError
-        If there are fewer than five points of either, or the bound is no positive number.
+        If there are fewer than five points of either sample, or the bound is not a positive number.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def estimate_weights(
     if tables[0].shape[1:] != tables[1].shape[1:] or tables[0].ndim < 2:
         raise InputError(
             "calibration and new must be tables with the same features, got the shapes"
-            f" {tables[0].shape} and {tables[1].shape}; pass the same columns of both"
+            f" {tables[0].shape} and {tables[1].shape}; pass the same columns for both"
         )
     rows, source = np.concatenate(tables), np.repeat((0, 1), sizes)
     if classifier is None:

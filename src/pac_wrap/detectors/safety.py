@@ -1,4 +1,4 @@
-"""What voids a promise about a detector: it changes, its scores depend on their batch, it knew the rows."""
+"""Checks of what would void a promise: a changed detector, scores that depend on the batch, reused rows."""
 
 import sys
 import warnings
@@ -26,16 +26,16 @@ from pac_wrap.errors import InputError, OverlapWarning
 from pac_wrap.method.promise import Guarantee
 
 _INNER: Final = ("estimator", "best_estimator_", "func", "__self__")
-_MOST_OBJECTS: Final = 16  # a function may reach many others; a glance must stay one
+_MOST_OBJECTS: Final = 16  # a function may reach many others, and the check must stay quick
 
 
 def traces(detector: Any) -> dict[tuple[int, str], int]:
-    """Return the signs, read in microseconds, that a detector may have changed since it was asked.
+    """Return signs that a detector may have changed, read in microseconds.
 
     Training replaces the attributes of an estimator and counts up the versions of a torch module's tensors,
-    and a function may find other globals: what stands in such places, by identity, is compared in a detector
-    and in what it asks in turn (steps, wrapped estimators, models that a function uses). No trace is proof of
-    a change, or of none: it says when to look again.
+    and the globals of a function may be replaced. These objects are compared by identity, in the detector and
+    in the objects it uses (steps, wrapped estimators, models of a function). A trace proves neither a change
+    nor its absence: it only tells when to compare scores again.
     """
     found: dict[tuple[int, str], int] = {}
     seen: set[int] = set()
@@ -54,7 +54,7 @@ def traces(detector: Any) -> dict[tuple[int, str], int]:
             found |= {(id(space), name): id(space.get(name)) for name in names}
             used = [space.get(name) for name in names]
             for cell in one.__closure__ or ():
-                with suppress(ValueError):  # nothing is bound to it yet
+                with suppress(ValueError):  # the cell is still empty
                     used.append(cell.cell_contents)
             waiting += [value for value in used if _may_score(value)]
         elif isinstance(one, (MethodType, partial)) or hasattr(one, "fit"):
@@ -75,11 +75,11 @@ def _is_module(one: Any) -> bool:
 Scorer = Callable[[Any], Scores]
 MOST_ROWS: Final = 1000  # scored again at calibration
 WITNESSES: Final = 8  # rows kept to be scored again later
-SHARE: Final = 0.01  # of the time of scoring, spent on asking the witnesses again
-_AGAIN: Final = "call calibrate(X, y) again, with rows it has not been trained on"
+SHARE: Final = 0.01  # of the scoring time, spent on scoring the witnesses again
+_AGAIN: Final = "call calibrate(X, y) again, with rows that did not train it"
 _ALONE: Final = "wrap a function that scores each row by itself, or beside rows that stay the same"
 # on ADBench, ties between 2 to 20 neighbours move no more than 4 % of the scores by a quarter of their
-# spread; what moves more than a tenth of them by half of it, in a batch of another size, is no tie
+# spread; if another batch size moves more than a tenth of them by half of it, ties are not the reason
 _FAR: Final = 0.5
 _MOST_FAR: Final = 0.1
 _RAISE: Final = (
@@ -87,14 +87,14 @@ _RAISE: Final = (
     " deterministic"
 )
 _LARGEST: Final = np.finfo(np.float64).max
-# what sums in another order may change, relative to a score: 16 units in the last place of a float32, and
-# of doubles, which may be differences of larger numbers, many more
+# how much another order of summation may change a score, relative to it: 16 units in the last place of a
+# float32, and many more of a double, which may be the difference of larger numbers
 _SINGLE: Final = 2.0**-20
 _DOUBLE: Final = 2.0**-36
 
 
 def check_tolerance(value: float | None) -> None:
-    """Refuse what is neither None nor a finite number that is not negative."""
+    """Refuse a score_tolerance that is neither None nor a finite number of at least 0."""
     if value is not None and not (is_number(value) and 0 <= value < inf):
         raise InputError(
             f"score_tolerance must be a number, 0 or more, got {value!r};"
@@ -104,7 +104,7 @@ def check_tolerance(value: float | None) -> None:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far apart two scores of a row may lie: `share` of `spread`, and `rounding` times the score."""
+    """How much two scores of a row may differ: `share` of `spread`, plus `rounding` times the score."""
 
     share: float
     spread: float
@@ -112,7 +112,7 @@ class Tolerance:
 
     @classmethod
     def around(cls, scores: Scores, share: float) -> "Tolerance":
-        """Return the tolerance for scores; where half of them are tied, their whole range is the spread."""
+        """Return the tolerance for scores; if half of them are tied, the spread is their whole range."""
         finite = scores[np.isfinite(scores)]
         rounding = _SINGLE if np.array_equal(rounded(finite, "float32"), finite) else _DOUBLE
         if finite.size == 0:
@@ -123,18 +123,18 @@ class Tolerance:
         return cls(share, float(min(spread, _LARGEST)), rounding)
 
     def differences(self, before: Scores, after: Scores) -> "Differences":
-        """Return which scores differ by more than is allowed; equal infinities are equal."""
+        """Return the differences of scores, and which are too large; equal infinities do not differ."""
         with np.errstate(over="ignore", invalid="ignore"):
             distance = np.where(before == after, 0.0, np.abs(after - before))
             size = np.where(np.isfinite(before), np.abs(before), 0.0)
             allowed = self.share * self.spread + self.rounding * size
-        # a score that has become NaN lies within nothing
+        # a score that has become NaN is never within the tolerance
         return Differences(distance, allowed, ~(distance <= allowed) | np.isinf(distance))
 
 
 @dataclass(frozen=True)
 class Differences:
-    """How far apart two scores of each row lie, what is allowed, and where that is exceeded."""
+    """The difference of two scores of each row, the allowed difference, and which rows exceed it."""
 
     distance: Scores
     allowed: Scores
@@ -143,19 +143,19 @@ class Differences:
     def __str__(self) -> str:
         worst = np.argmax(np.where(self.beyond, self.distance, -1.0))
         return (
-            f"{np.count_nonzero(self.beyond):,} of {self.beyond.size:,} rows differ, one by"
-            f" {self.distance[worst]:.3g} where {self.allowed[worst]:.3g} is allowed"
+            f"{np.count_nonzero(self.beyond):,} of {self.beyond.size:,} scores differ, one by"
+            f" {self.distance[worst]:.3g}, with {self.allowed[worst]:.3g} allowed"
         )
 
 
 class Witness:
-    """A few calibration rows and the scores they had, to tell whether the detector still gives them.
+    """A few calibration rows with their scores, to check whether the detector still gives these scores.
 
-    Threads need no lock: at worst two ask at once.
+    Threads need no lock: at worst two of them check at the same time.
     """
 
     def __init__(self, rows: Any, scores: Scores, tolerance: Tolerance) -> None:
-        # the rows are copies, so that neither the caller's table is kept alive nor a change in it is felt
+        # copies, so that the caller's table is not kept alive and a change in it has no effect
         self.rows = [copy(row) for row in rows] if isinstance(rows, list) else rows
         self.scores, self.tolerance = scores, tolerance
         self._detector: Any = None
@@ -163,12 +163,12 @@ class Witness:
         self._wait = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
-        # a copy, or what is loaded elsewhere, is asked anew: traces and times mean nothing there
+        # a copy, or an object loaded elsewhere, is checked anew: traces and times mean nothing there
         return vars(self) | {"_detector": None, "_traces": {}, "_wait": 0.0}
 
     def scores_of(self, X: Any, detector: Any, score: Scorer) -> Scores:
-        """Return the scores of new rows from a detector that still is what was calibrated."""
-        # the witness is asked first, whenever a trace changes, and for `SHARE` of the time of scoring
+        """Return the scores of new rows, after checking that the detector has not changed."""
+        # checked at first, whenever a trace changes, and for `SHARE` of the scoring time
         if (
             self._wait <= 0.0
             or detector is not self._detector
@@ -184,17 +184,17 @@ class Witness:
         start, before = perf_counter(), traces(detector)
         try:
             differences = self.tolerance.differences(self.scores, score(self.rows))
-        except Exception as error:  # whatever it is, these rows could be scored before
+        except Exception as error:  # any error means a change: these rows could be scored before
             raise InputError(
-                f"{detector_name(detector)} has changed since it was calibrated: it cannot score calibration"
-                f" rows any more ({error}); {_AGAIN}"
+                f"{detector_name(detector)} has changed since it was calibrated: it can no longer score"
+                f" calibration rows ({error}); {_AGAIN}"
             ) from error
         if differences.beyond.any():
             raise InputError(
                 f"{detector_name(detector)} has changed since it was calibrated, so its certificate does not"
-                f" hold: of the calibration rows kept to see this, {differences}; {_AGAIN}, or {_RAISE}"
+                f" hold: on stored calibration rows, {differences}; {_AGAIN}, or {_RAISE}"
             )
-        # what scoring changes is no sign of training
+        # a trace that scoring itself changes is no sign of training
         self._detector, self._traces = detector, dict(before.items() & traces(detector).items())
         self._wait = (perf_counter() - start) / SHARE
 
@@ -202,12 +202,12 @@ class Witness:
 def check_batches(
     detector: Any, score: Scorer, X: Any, scores: Scores, share: float | None
 ) -> tuple[Witness | None, tuple[str, ...]]:
-    """Return a witness of the scores of X, and notes; scores that depend on the rest of X are refused.
+    """Return a witness of the scores of X, and notes; scores that depend on other rows raise an error.
 
-    At most `MOST_ROWS` rows are scored again in three batches of unequal size: a mean or a rank moves in all
-    of them, and the largest score, by which others may be divided, lies in one. Where a score differs, its
-    rows are scored at their old places among copies of theirs: what changes there depends on other rows, and
-    what does not depends on the size of the batch, which is noted unless it moves too many rows.
+    At most `MOST_ROWS` rows are scored again in three batches of unequal size: a mean or a rank changes in
+    all of them, and the largest score, by which others may be divided, is in only one. If a score differs,
+    the batch is scored at its old places among copies of its own rows. Scores that differ there depend on
+    other rows; the rest depend on the batch size only, which is noted unless too many rows change.
     """
     if share is None or isinstance(detector, str) or not scores.size:
         return None, ()
@@ -217,10 +217,10 @@ def check_batches(
         batch = take_rows(X, rows)
         try:
             again = score(batch)
-        except Exception as error:  # whatever it is, more rows at once could be scored
+        except Exception as error:  # any error is one of the smaller batch: more rows could be scored
             raise InputError(
-                f"{name} scores {scores.size:,} calibration rows at once, but not {rows.size:,} of them by"
-                f" themselves ({error}), so no score depends on its row alone, as the promise needs; {_ALONE}"
+                f"{name} scores {scores.size:,} calibration rows at once, but not {rows.size:,} of them alone"
+                f" ({error}), so its scores do not depend on each row alone, as the promise needs; {_ALONE}"
             ) from error
         found.append((rows, again))
         differences = tolerance.differences(scores[rows], again)
@@ -236,19 +236,19 @@ def check_batches(
     differences = tolerance.differences(scores[drawn], scored)
     if not differences.beyond.any():
         return Witness(batch, again, tolerance), ()
-    # differences that are allowed move no row across a threshold
+    # allowed differences are not counted as crossing a threshold
     moved = np.where(differences.beyond, scored, scores[drawn])
     ranked = [np.searchsorted(np.sort(side), np.r_[scores[drawn], moved]) for side in (scores[drawn], moved)]
     crossing, of = np.abs(ranked[0] - ranked[1]).max(), drawn.size
     notes = (
         "scores depend on the size of their batch, though not on the other rows in it: in smaller batches"
-        f" {np.count_nonzero(differences.beyond):,} of {of:,} rows differ, the most by"
-        f" {differences.distance.max():.2g} where the scores' spread is {tolerance.spread:.2g}",
-        f"at any threshold, {crossing:,} of those {of:,} rows at most cross it; the promise is about"
-        f" scores computed in batches like that of the calibration, of {scores.size:,} rows",
+        f" {np.count_nonzero(differences.beyond):,} of {of:,} scores differ, by at most"
+        f" {differences.distance.max():.2g}, with a spread of all scores of {tolerance.spread:.2g}",
+        f"at most {crossing:,} of these {of:,} rows cross any one threshold; the promise is about scores"
+        f" computed in batches of the calibration's size, {scores.size:,} rows",
     )
     if tolerance.spread:
-        # what another size of the batch does, another machine may do
+        # another machine may change scores as much as another batch size
         widest = float(differences.distance.max()) / tolerance.spread
         tolerance = replace(tolerance, share=max(share, widest))
     return Witness(batch, again, tolerance), notes
@@ -257,29 +257,29 @@ def check_batches(
 def _check_companions(
     name: str, score: Scorer, X: Any, scores: Scores, rows: Indices, tolerance: Tolerance
 ) -> None:
-    """Refuse scores of some rows that change where copies of those rows take the places of all others."""
+    """Refuse scores that change when copies of the same rows replace all other rows of the batch."""
     places = np.random.default_rng(1).choice(rows, scores.size)
     places[rows] = rows
     why = f"the scores of {name} depend on the other rows of their batch, which voids the promise"
     try:
         again = score(take_rows(X, places))[rows]
-    except Exception as error:  # whatever it is, these rows could be scored beside others
+    except Exception as error:  # any error is due to the other rows: these could be scored before
         raise InputError(f"{why}: beside other rows they cannot be scored ({error}); {_ALONE}") from error
     differences = tolerance.differences(scores[rows], again)
     if differences.beyond.any():
         raise InputError(
-            f"{why}: beside other rows {differences}; {_ALONE}, freeze what is normalised by the batch,"
+            f"{why}: beside other rows {differences}; {_ALONE}, freeze normalisation that uses the batch,"
             f" or {_RAISE}"
         )
 
 
 def _batches(scores: Scores) -> Iterator[Indices]:
-    """Yield the rows of each batch, the large ones first and those of the witness last."""
+    """Yield the rows of each batch, large batches first and the witness rows last."""
     random = np.random.default_rng(0)
     rows = random.choice(scores.size, min(scores.size, MOST_ROWS), replace=False)
     rows = rows[np.argsort(scores[rows], kind="stable")]
     count = min(WITNESSES, (rows.size + 1) // 2)
-    # evenly spaced in rank, from the least score to the largest: both classes bear witness
+    # evenly spaced in rank, from the smallest score to the largest, so that both classes are among them
     places = np.linspace(0, rows.size - 1, count).round().astype(np.intp)
     rest = random.permutation(np.delete(rows, places))
     cut = 3 * rest.size // 4 if rest.size >= 8 else rest.size
@@ -288,12 +288,12 @@ def _batches(scores: Scores) -> Iterator[Indices]:
             yield np.sort(batch)
 
 
-_RIGHT_OR_NOT: Final = ("accuracy_score", "balanced_accuracy_score")  # an abstention is not right
+_RIGHT_OR_NOT: Final = ("accuracy_score", "balanced_accuracy_score")  # an abstention counts as wrong
 _FOLDS: Final = "sklearn.model_selection._validation"  # where scikit-learn fits and scores a fold
 
 
 def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
-    """Warn of a pipeline or a search around PACWrap, and refuse a fold without a class that is promised."""
+    """Warn of a pipeline or a search around PACWrap, and refuse a fold that lacks a class with a ceiling."""
     steps: list[str] = []
     warned: list[str] = []
     search, in_fold = None, False
@@ -304,7 +304,7 @@ def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
         owner = frame.f_locals.get("self")
         if isinstance(owner, Pipeline):
             steps[:0] = [type(step).__name__ for _, step in owner.steps[:-1] if _learns(step)]
-        elif hasattr(owner, "best_params_") and not in_fold:  # while it tries settings, folds lie between
+        elif hasattr(owner, "best_params_") and not in_fold:  # not while it tries settings on folds
             search = type(owner).__name__
     for n, name, promise in (normal, "normal", guarantee.fpr), (anomalous, "anomalous", guarantee.fnr):
         if in_fold and promise is not None and n == 0:
@@ -316,43 +316,43 @@ def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
     if steps:
         inside = ", ".join(f"{step}()" for step in steps)
         warned.append(
-            f"the pipeline around PACWrap has fitted {' and '.join(steps)} on the calibration rows too, so"
+            f"the pipeline around PACWrap fitted {' and '.join(steps)} on the calibration rows too, so"
             f" the promise does not hold; put the steps inside: PACWrap(make_pipeline({inside}, detector))"
         )
     if search is not None:
         warned.append(
-            f"{search} around PACWrap has chosen its settings on the calibration rows too, so the promise"
-            f" does not hold; put the search inside: PACWrap({search}(detector, ...)), or calibrate(X, y)"
-            " best_estimator_ on rows that the search has not seen"
+            f"{search} around PACWrap chose its settings on the calibration rows too, so the promise does not"
+            f" hold; put the search inside: PACWrap({search}(detector, ...)), or call"
+            " best_estimator_.calibrate(X, y) with rows that the search has not seen"
         )
     for text in warned:
         warnings.warn(text, OverlapWarning, stacklevel=frames_inside() + 1)
 
 
 def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
-    """Refuse to answer a metric of scikit-learn that would compare verdicts with labels as they stand."""
+    """Refuse a metric of scikit-learn that cannot compare verdicts with these labels."""
     scorers = (one for one in _callers() if one.f_code.co_name == "_score")
     found = ((one, getattr(one.f_locals.get("self"), "_score_func", None)) for one in scorers)
     frame, metric = next((pair for pair in found if pair[1] is not None), (None, None))
     if frame is None or metric is None or not getattr(metric, "__module__", "").startswith("sklearn."):
         return
-    if anomaly_label == 1:  # of two other whole numbers, the greater was taken for the anomalies
+    if anomaly_label == 1:  # of two other whole numbers, the greater one marks the anomalies
         values = np.unique(np.asarray(frame.f_locals.get("y_true", 1)))
         anomaly_label = 1 if np.isin(values, (0, 1)).all() else values[-1].item()
     if anomaly_label != 1:
         raise InputError(
-            f"{metric.__name__} takes 1 for an anomaly, as verdicts do, but in y that is"
-            f" anomaly_label={anomaly_label!r}; recode y as 0 and 1, or score with pac_wrap.scoring"
+            f"{metric.__name__} takes 1 as an anomaly, as verdicts do, but y marks it by"
+            f" anomaly_label={anomaly_label!r}; recode y as 0 and 1, or use pac_wrap.scoring"
         )
     if undecided and metric.__name__ not in _RIGHT_OR_NOT:
         raise InputError(
-            f"{metric.__name__} has no place for abstentions, which {undecided:,} of {of:,} verdicts are;"
-            ' score with pac_wrap.scoring, or decide every row with overlap="raise"'
+            f"{metric.__name__} cannot handle abstentions, and {undecided:,} of {of:,} verdicts are"
+            ' abstentions; use pac_wrap.scoring, or decide every row with overlap="raise"'
         )
 
 
 def _callers() -> Iterator[FrameType]:
-    """Yield the frames of all calls under way, the innermost first: scikit-learn's tools tell nothing."""
+    """Yield the frames of all calls under way, innermost first: scikit-learn passes no such information."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         yield frame
@@ -360,22 +360,22 @@ def _callers() -> Iterator[FrameType]:
 
 
 def _learns(step: Any) -> bool:
-    """Return whether a step learns from rows: not if it needs no fitting, by its tag, or is frozen."""
+    """Return whether a pipeline step learns from rows: it is not frozen, and its tag requires fitting."""
     if step is None or step == "passthrough" or isinstance(step, FrozenEstimator):
         return False
     return not is_estimator(step) or bool(get_tags(step).requires_fit)
 
 
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
-# where scikit-learn, PyOD and those who follow their templates keep rows of the training data (neighbours,
-# densities, support vectors), and scores (PyOD, robust covariances); forests and networks keep neither
+# attributes in which scikit-learn, PyOD and similar detectors store training rows (neighbours, densities,
+# support vectors) and scores (PyOD, robust covariances); forests and networks store neither
 _ROWS: Final = ("X_", "_fit_X", "X_fit_", "X_train_", "X_train", "support_vectors_", "subset")
 _SCORES: Final = ("decision_scores_", "dist_")
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """What is remembered of the rows a detector was trained on: their digests, as they are and in float32."""
+    """Digests of the rows that trained a detector, as they are and in float32."""
 
     exact: NDArray[np.uint64]
     single: NDArray[np.uint64]
@@ -388,12 +388,12 @@ class TrainingRows:
         return cls(np.unique(row_digests(X)), np.unique(row_digests(X, single=True)), columns)
 
     def count_in(self, X: Any) -> int:
-        """Return how many rows of X are training rows, the float32 copy of one, or what one is a copy of."""
+        """Return how many rows of X equal a training row, or one of the two is the other's float32 copy."""
         columns = tuple(getattr(X, "columns", ()))
         if columns != self.columns and self.columns and set(self.columns) <= set(columns):
             X = X[list(self.columns)]
         exact = row_digests(X)
-        # rows that are merely close are not the same: float32 cannot tell seconds of one minute apart
+        # merely close rows do not count: float32 cannot tell seconds of one minute apart
         copies = np.isin(exact, self.single) | np.isin(row_digests(X, single=True), self.exact)
         return int(np.count_nonzero(np.isin(exact, self.exact) | copies))
 
@@ -405,7 +405,7 @@ def check_training_rows(
     scores: Scores,
     kind: Literal["divided", "calibration", "held-out"],
 ) -> tuple[str, ...]:
-    """Warn of rows that the detector was trained on; of rows that were just divided, return a note."""
+    """Warn of rows that the detector was trained on; for rows that were just divided, return a note."""
     if training is not None:
         count, where = training.count_in(X), "are also in the training data"
     else:
@@ -413,17 +413,17 @@ def check_training_rows(
     if not count:
         return ()
     if kind == "divided":
-        # draws that happen to be equal are draws like any others; whether a record is one, its owner knows
+        # equal draws are legitimate draws; only the owner of the data knows whether a record was repeated
         return (
             f"{count:,} of {_shape(X)[0]:,} calibration rows equal a training row: no harm if future rows"
             " repeat as often, but if records were entered twice, the rates are worse than promised",
         )
     harm = {
-        "held-out": "they show too little error: measure",
-        "calibration": "the promise does not hold for them: calibrate",
+        "held-out": "their error rates are too low, so measure",
+        "calibration": "the promise does not hold, so calibrate",
     }
     warnings.warn(
-        f"{count:,} {kind} rows {where}; if they are the same records {harm[kind]} on rows the detector has"
+        f"{count:,} {kind} rows {where}; if they are the same records, {harm[kind]} on rows the detector has"
         " not seen",
         OverlapWarning,
         stacklevel=frames_inside() + 1,
@@ -432,7 +432,7 @@ def check_training_rows(
 
 
 def _known_to(detector: Any, X: Any, scores: Scores) -> int:
-    """Return how many rows of X a detector holds, as rows or by their scores, from a training elsewhere."""
+    """Return how many rows of X a detector trained elsewhere stores, as rows or by their scores."""
     rows = X
     while (inner := handed_on(detector)) is not None:
         if len(getattr(detector, "steps", ())) > 1:
@@ -452,7 +452,7 @@ def _known_to(detector: Any, X: Any, scores: Scores) -> int:
 
 
 def _detectors_in(core: Any, seen: frozenset[int] = frozenset()) -> Iterator[Any]:
-    """Yield a detector and those it holds as attributes: PyOD's wrap others."""
+    """Yield a detector and the detectors among its attributes, as PyOD's wrappers have."""
     if hasattr(core, "fit") and hasattr(core, "__dict__") and id(core) not in seen:
         yield core
         for value in vars(core).values():
@@ -464,7 +464,7 @@ def _shape(rows: Any) -> tuple[int, ...]:
 
 
 def _known_scores(kept: Any, scores: Scores) -> int:
-    """Return the number of scores if all are among those kept, and too many differ for that to be chance."""
+    """Return the number of scores if all are among the stored ones, with too many values for chance."""
     if kept is None or np.ndim(kept) != 1:
         return 0
     values, counts = np.unique(scores.astype(np.float32), return_counts=True)
@@ -476,7 +476,7 @@ def _known_scores(kept: Any, scores: Scores) -> int:
 
 
 def row_digests(X: Any, *, single: bool = False) -> NDArray[np.uint64]:
-    """Return a number per row, the same for equal rows; with `single` that of the row's float32 copy."""
+    """Return a number per row, equal for equal rows; with `single`, of the row's float32 copy."""
     if hasattr(X, "tocoo"):  # the hash of 0 is 0, so entries are enough
         entries = X.tocoo(copy=True)
         entries.sum_duplicates()

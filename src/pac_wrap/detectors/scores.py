@@ -1,4 +1,4 @@
-"""anomaly_scores(detector, X): the only place that knows in which direction a library's scores point."""
+"""Anomaly scores of any detector, with the direction of each library's scores; no other module knows it."""
 
 import warnings
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _MODE_LOCK = Lock()
 
 
 class AnomalyScorer:
-    """A detector whose `decision_function` is higher for what is more anomalous, as PACWrap is."""
+    """Base of detectors whose `decision_function` is higher for more anomalous rows, such as PACWrap."""
 
 
 class UnfittedError(PACWrapError, NotFittedError):
@@ -35,7 +35,7 @@ class UnfittedError(PACWrapError, NotFittedError):
 def anomaly_scores(
     detector: Any, X: Any, polarity: Polarity = "auto", *, anomaly_label: object = 1, missing: bool = False
 ) -> Scores:
-    """Return one score per row of X, higher for what is more anomalous.
+    """Return one score per row of X, higher for more anomalous rows.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def anomaly_scores(
     X : array-like
         The rows, as the detector takes them.
     polarity : "auto", "higher" or "lower"
-        Whether anomalies score higher or lower; it must be said for any other object.
+        Whether anomalies score higher or lower; required for a detector of any other kind.
     anomaly_label : object
         The class of anomalies, for a classifier.
     missing : bool
-        Whether a score may be missing: NaN is then returned, else refused.
+        Whether scores may be missing: NaN is then returned, otherwise it raises an error.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def anomaly_scores(
     UnfittedError
         If the detector is not fitted.
     DetectorError
-        If the scores, or their direction, cannot be known.
+        If the detector has no usable scores, or their direction is unknown.
     InputError
         If the detector cannot score these rows.
 
@@ -73,7 +73,7 @@ def anomaly_scores(
     check_choice("polarity", polarity, ("auto", "higher", "lower"))
     raw, flip = _scorer(detector, anomaly_label, known=polarity != "auto")
     name = detector_name(detector)
-    # LocalOutlierFactor warns that a data frame has no names, which it drops itself
+    # LocalOutlierFactor drops a data frame's names itself, and then warns that there are none
     unnamed = hasattr(X, "columns") and hasattr(core_of(detector, trained=False), "novelty")
     try:
         if _is_a(detector, "pyod."):
@@ -91,19 +91,19 @@ def anomaly_scores(
     except NotImplementedError as error:
         raise DetectorError(
             f"the detector {name} scores only the rows it was trained on: {error};"
-            " use one that scores new rows"
+            " use a detector that scores new rows"
         ) from error
     scores = as_scores(values, f"the scores of {name}", missing=missing)
     return -scores if (flip if polarity == "auto" else polarity == "lower") else scores
 
 
 def is_estimator(detector: Any) -> bool:
-    """Return whether a detector speaks scikit-learn's protocol of tags and parameters."""
+    """Return whether a detector follows scikit-learn's protocol of tags and parameters."""
     return hasattr(detector, "__sklearn_tags__") and not isinstance(detector, type)
 
 
 def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Callable[[Any], Any], bool]:
-    """Return the function of a detector's raw scores, and whether they point down for anomalies."""
+    """Return the function that gives a detector's raw scores, and whether anomalies score lower."""
     if isinstance(detector, str) and detector == "precomputed":
         return lambda X: X, False
     if isinstance(detector, type):
@@ -126,7 +126,7 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
         return _method(detector, "decision_function", "score_samples", "__call__"), False
     _method(detector, "decision_function", "score_samples")
     raise DetectorError(
-        f"it is unknown whether anomalies score higher or lower with {detector_name(detector)};"
+        f"whether anomalies score higher or lower with {detector_name(detector)} is unknown;"
         ' pass polarity="higher" or polarity="lower"'
     )
 
@@ -147,8 +147,8 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
 
 
 def class_scores(classifier: Any, X: Any) -> Scores:
-    """Return a column of scores for each class; of two classes with one score, its negative and itself."""
-    # the decision function comes first: probabilities are squashed, and saturated ones lose their order
+    """Return a column of scores for each class; a single score of two classes becomes (-score, score)."""
+    # the decision function comes first: probabilities are squashed, and saturated ones tie
     for name in ("decision_function", "predict_proba"):
         if not hasattr(classifier, name):
             continue
@@ -159,7 +159,7 @@ def class_scores(classifier: Any, X: Any) -> Scores:
             return scores
     raise DetectorError(
         f"{detector_name(classifier)} has neither a decision_function nor predict_proba with a column for"
-        " each class; wrap a classifier that has, or call calibrate_classes with your own scores"
+        " each class; wrap another classifier, or call calibrate_classes with your own scores"
     )
 
 
@@ -167,7 +167,7 @@ def _classifier_scores(classifier: Any, anomaly_label: object, X: Any) -> Scores
     scores, classes = class_scores(classifier, X), list(classifier.classes_)
     if len(classes) != 2 or anomaly_label not in classes:
         raise DetectorError(
-            f"{detector_name(classifier)} knows the classes {classes}, but two are needed, one of them the"
+            f"{detector_name(classifier)} has the classes {classes}, but must have two, one of them the"
             f" anomaly label {anomaly_label!r}; train it on normal and anomalous points"
         )
     return scores[:, classes.index(anomaly_label)]
@@ -179,7 +179,7 @@ def _torch_scores(module: Any, X: Any) -> Any:
     example = next(module.parameters(), torch.empty(0))
     dtype = example.dtype if example.is_floating_point() else torch.get_default_dtype()
     rows = X if isinstance(X, torch.Tensor) else torch.tensor(np.asarray(X), dtype=dtype)
-    # evaluation mode belongs to the whole module, so two threads may not switch it at once
+    # the evaluation mode is that of the whole module, so two threads may not switch it at once
     with _MODE_LOCK:
         modes = [(part, part.training) for part in module.modules()]
         module.eval()
@@ -201,12 +201,12 @@ def is_density(detector: Any) -> bool:
 
 
 def _is_a(detector: Any, *packages: str) -> bool:
-    """Return whether a class of the object comes from one of some packages, without importing them."""
+    """Return whether the object's class, or a base of it, comes from one of these packages, unimported."""
     return any(f"{base.__module__}.".startswith(packages) for base in type(detector).__mro__)
 
 
 def detector_name(detector: Any) -> str:
-    """Return a detector's name in messages: that of the function, or of the class, or the text."""
+    """Return a detector's name for messages: the name of the function or class, or the text itself."""
     if isinstance(detector, str):
         return quoted(detector)
     name: str = getattr(detector, "__name__", type(detector).__name__)
@@ -214,7 +214,7 @@ def detector_name(detector: Any) -> str:
 
 
 def handed_on(detector: Any, *, trained: bool = True) -> Any:
-    """Return the estimator inside a pipeline, a search or, before it is `trained`, any other; else None."""
+    """Return the estimator inside a pipeline, a search or (if not `trained`) any wrapper; else None."""
     if hasattr(detector, "steps"):
         return detector.steps[-1][1]
     if isinstance(detector, FrozenEstimator) or not trained:
@@ -230,7 +230,7 @@ def core_of(detector: Any, *, trained: bool = True) -> Any:
 
 
 def lineage(detector: Any) -> str | None:
-    """Return a detector's name in certificates: its own, and that of the estimator inside."""
+    """Return a detector's name for certificates: its own, and the name of the estimator inside."""
     if isinstance(detector, str):
         return None
     outer, core = detector_name(detector), core_of(detector)

@@ -1,4 +1,4 @@
-"""Training: which rows train a detector and which are left to calibrate, and what its `fit` is given."""
+"""Training: the split into training and calibration rows, and the call of a detector's `fit`."""
 
 import warnings
 from functools import partial
@@ -33,8 +33,8 @@ from pac_wrap.ranks.memory import auc
 TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
 Share = float | Literal["auto"]
 Mask = NDArray[np.bool_]
-_FOLDS: Final = 5  # of a search, as scikit-learn has it
-_MOST: Final = 0.9  # of a class that has few rows, so that some of them train
+_FOLDS: Final = 5  # of a search, scikit-learn's default
+_MOST: Final = 0.9  # of a class with few rows, so that some of them train
 
 
 def check_share(value: Any) -> None:
@@ -46,12 +46,12 @@ def check_share(value: Any) -> None:
 
 
 def calibrating(n: int, share: Share, promise: Promise | None) -> int:
-    """Return how many of n rows of a class calibrate; "auto" is half, or the least number that certifies."""
+    """Return how many of n rows of a class calibrate; "auto" is half, or the smallest certifying number."""
     if share != "auto":
         return round(share * n)
     half = round(n / 2)
     needed = half if promise is None else half + promise.budget(half).missing
-    # where even that is too few, half: a tenth of the class has to train
+    # if even nine tenths are too few, half: a tenth of the class has to train
     return needed if needed <= floor(_MOST * n) else half
 
 
@@ -66,7 +66,7 @@ def divide(
 ) -> tuple[Indices, Indices]:
     """Return the rows to train on and those to calibrate on, `share` of each class.
 
-    With `keep_anomalies` every anomaly calibrates: a detector trained on normal rows has no use for them.
+    With `keep_anomalies` every anomaly calibrates, since the detector is trained on normal rows only.
     With `subjects`, whole subjects are drawn.
     """
     sizes = np.bincount(anomalous, minlength=2).tolist()
@@ -107,7 +107,7 @@ def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState)
 
 
 def _drawn(kinds: list[Mask], sizes: list[int], random: np.random.RandomState) -> Mask:
-    """Return which of all rows, or subjects, are drawn to calibrate: so many of each kind."""
+    """Return a mask of the rows, or subjects, drawn to calibrate: `sizes` of each kind."""
     chosen = np.zeros(kinds[0].size, dtype=bool)
     for kind, size in zip(kinds, sizes, strict=True):
         chosen[random.permutation(np.flatnonzero(kind))[:size]] = True
@@ -117,12 +117,12 @@ def _drawn(kinds: list[Mask], sizes: list[int], random: np.random.RandomState) -
 def _drawn_subjects(
     anomalous: Mask, subjects: Indices, shares: list[float], random: np.random.RandomState, keep: bool
 ) -> Mask:
-    """Return which subjects are drawn to calibrate, with all of their rows."""
+    """Return a mask of the subjects drawn to calibrate, with all of their rows."""
     has = [np.bincount(subjects[anomalous == label], minlength=subjects.max() + 1) for label in (False, True)]
     kinds = [(has[0] > 0) & (has[1] == 0), (has[0] == 0) & (has[1] > 0), (has[0] > 0) & (has[1] > 0)]
     if kinds[2].any():
-        # of all subjects the same share, or rows of either class would come from the wrong mixture of them;
-        # anomalies are not all kept here, so their share is that of the normal rows
+        # the same share of all subjects, or rows of either class would come from the wrong mixture of them;
+        # here not all anomalies calibrate, so their share is that of the normal rows
         shares = [shares[0] if keep else max(shares)] * 2
     sizes = [
         round(share * np.count_nonzero(kind))
@@ -132,7 +132,7 @@ def _drawn_subjects(
 
 
 def as_subjects(subjects: ArrayLike, X: Any, rows: int) -> Indices:
-    """Return a number for the subject of each row; one that is missing is refused."""
+    """Return a number for the subject of each row; a missing subject raises an error."""
     check_aligned("X", X, "subjects", subjects)
     array = as_array(subjects, "subjects")
     if array.shape != (rows,):
@@ -145,7 +145,7 @@ def as_subjects(subjects: ArrayLike, X: Any, rows: int) -> Indices:
     if any(missing):
         raise InputError(
             f"subjects must be known, but {sum(missing):,} of {rows:,} are missing, the first in row"
-            f" {missing.index(True):,}; give each of those rows a name of its own"
+            f" {missing.index(True):,}; give each of these rows a subject of its own"
         )
     return np.unique(named, return_inverse=True)[1].astype(np.intp)
 
@@ -156,7 +156,7 @@ def several_rows(anomalous: Mask, subjects: Indices) -> str | None:
     for name, mask in (("normal", ~anomalous), ("anomalous", anomalous)):
         rows, known = np.count_nonzero(mask), np.unique(subjects[mask]).size
         if known < rows:
-            found.append(f"{rows:,} {name} calibration rows are of {known:,} subject{'s' * (known != 1)}")
+            found.append(f"{rows:,} {name} calibration rows come from {known:,} subject{'s' * (known != 1)}")
     if not found:
         return None
     return (
@@ -166,12 +166,12 @@ def several_rows(anomalous: Mask, subjects: Indices) -> str | None:
 
 
 def trainable(detector: Any) -> bool:
-    """Return whether a detector can be trained; a class is none, and what is frozen stays as it is."""
+    """Return whether a detector is an object that can be trained and is not frozen."""
     return hasattr(detector, "fit") and not isinstance(detector, (FrozenEstimator, type))
 
 
 def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
-    """Return an untrained copy; `random` seeds whatever in it has no random_state of its own."""
+    """Return an untrained copy; `random` seeds each part that has no random_state of its own."""
     copy = clone(detector, safe=False)
     if random is not None and hasattr(copy, "get_params"):
         for name, value in sorted(copy.get_params(deep=True).items()):
@@ -181,7 +181,7 @@ def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
 
 
 def takes_labels(detector: Any) -> bool:
-    """Return whether a detector is trained with labels: a classifier, or one whose `fit` demands y."""
+    """Return whether a detector is trained with labels: a classifier, or a `fit` that requires y."""
     if hasattr(detector, "steps"):
         return takes_labels(detector.steps[-1][1])
     if is_search(detector):
@@ -193,7 +193,7 @@ def takes_labels(detector: Any) -> bool:
 
 
 def is_search(detector: Any) -> bool:
-    """Return whether a detector searches for the best settings of another: GridSearchCV and its like."""
+    """Return whether a detector searches for the best settings of another, as GridSearchCV does."""
     return is_estimator(detector) and all(
         hasattr(detector, name) for name in ("estimator", "scoring", "cv", "refit")
     )
@@ -207,7 +207,7 @@ def train(
     subjects: Indices | None,
     fit_params: dict[str, Any],
 ) -> tuple[Any, tuple[Indices, Indices]]:
-    """Return a wrapper's detector, trained on some of the rows, and which train and which are left."""
+    """Return a wrapper's detector after training, with the training rows and the rows left to calibrate."""
     detector, train_on, random_state = wrapper.detector, wrapper.train_on, wrapper.random_state
     labelled = train_on == "labelled" or (train_on == "auto" and takes_labels(detector))
     only_normal = not labelled and train_on != "unlabelled"
@@ -223,7 +223,7 @@ def train(
     params = {name: _of_rows(value, rows, anomalous.size) for name, value in fit_params.items()}
     try:
         with warnings.catch_warnings():
-            # PyOD's detectors warn of labels, which here only the search looks at
+            # PyOD's detectors warn of labels, which only the search uses here
             warnings.filterwarnings("ignore", "y should not be presented" if ranks else "^$")
             copy.fit(features, *([known.astype(int)] if labelled or ranks else []), **params)
         if ranks and only_normal:
@@ -241,37 +241,37 @@ def check_chosen(detector: Any) -> None:
     search = detector.steps[-1][1] if hasattr(detector, "steps") else detector
     if is_search(search) and np.isnan(getattr(search, "best_score_", 0.0)):
         raise InputError(
-            f"{detector_name(search)} has chosen nothing: the mean test score of its best candidate is NaN;"
-            " leave scoring out, or pass one that works, and let every fold have rows of all classes"
+            f"{detector_name(search)} has no best candidate: the best mean test score is NaN; remove scoring,"
+            " or pass one that works, and make sure that every fold has rows of all classes"
         )
 
 
 def _ranks(detector: Any) -> bool:
-    """Return whether a detector is a search over detectors, which choose by how they rank anomalies."""
+    """Return whether a detector is a search over detectors, whose candidates are ranked by anomalies."""
     if hasattr(detector, "steps") and _ranks(search := detector.steps[-1][1]):
         name = detector_name(search)
         raise InputError(
-            f"a pipeline around {name} would choose without labels; put it inside:"
+            f"a pipeline around {name} would search without labels; put the pipeline inside:"
             f" {name}(make_pipeline(..., detector), ...)"
         )
     return is_search(detector) and not (is_classifier(detector) or is_density(detector))
 
 
 def _prepare(search: Any, X: Any, anomalous: Mask, polarity: Polarity, only_normal: bool) -> None:
-    """Let a search over detectors choose the one that ranks anomalies best, unless it has its own scoring."""
+    """Make a search over detectors choose the best ranking of anomalies, unless it has its own scoring."""
     name, few = detector_name(search), np.count_nonzero(anomalous)
     if not search.refit:
         raise InputError(f"refit={search.refit} leaves {name} without a detector to certify; pass refit=True")
     if isinstance(search.scoring, str) and is_outlier_detector(search):
         raise InputError(
-            f"scoring={search.scoring!r} takes high scores for anomalies, but those of"
-            f" {detector_name(search.estimator)} are low; leave scoring out, or pass"
+            f"scoring={search.scoring!r} expects high scores for anomalies, but"
+            f" {detector_name(search.estimator)} gives them low scores; remove scoring, or pass"
             " pac_wrap.scoring.ranking_scorer"
         )
     if few < 2:
         raise InputError(
-            f"{name} has {few} anomal{'y' if few == 1 else 'ies'} to choose by, and needs 2 at least, besides"
-            " those that calibrate; add labels, or wrap a detector whose settings are fixed"
+            f"{name} needs at least 2 anomalies to rank candidates, besides those that calibrate, got {few};"
+            " add labels, or wrap a detector with fixed settings"
         )
     cv = StratifiedKFold(min(_FOLDS, int(few))) if search.cv is None else search.cv
     labels = anomalous.astype(int)
@@ -283,7 +283,7 @@ def _prepare(search: Any, X: Any, anomalous: Mask, polarity: Polarity, only_norm
 
 
 def with_scoring(detector: Any, polarity: Polarity) -> Any:
-    """Return a detector; of a search over detectors that has no scoring, a copy that ranks anomalies."""
+    """Return a detector, or a copy with a scoring that ranks anomalies if it is a search without one."""
     if not is_search(detector) or not _ranks(detector) or detector.scoring is not None:
         return detector
     return clone(detector, safe=False).set_params(scoring=partial(_ranking, polarity=polarity))
@@ -292,19 +292,19 @@ def with_scoring(detector: Any, polarity: Polarity) -> Any:
 def _ranking(
     detector: Any, X: Any, y: NDArray[np.int_], sample_weight: Any = None, *, polarity: Polarity
 ) -> float:
-    """Return the chance that an anomaly outscores a normal row; weights are for training only."""
+    """Return the chance that an anomaly outscores a normal row; weights matter in training only."""
     scores = anomaly_scores(detector, X, polarity)
     return auc(scores[y == 0], scores[y == 1])
 
 
 def passed_on(wrapper: Any, detector: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a wrapper's `fit` that its detector's `fit` takes, or has requested."""
+    """Return the parameters of a wrapper's `fit` that its detector's `fit` takes or requested."""
     if not fit_params:
         return {}
     if not trainable(detector):
         raise InputError(
-            f"fit was given {', '.join(fit_params)}, but {detector_name(detector)} is taken as it is and not"
-            " trained; leave it out"
+            f"fit was given {', '.join(fit_params)}, but {detector_name(detector)} is used as it is and not"
+            " trained; remove it"
         )
     if get_config()["enable_metadata_routing"]:
         routed: dict[str, Any] = process_routing(wrapper, "fit", **fit_params).detector.fit
@@ -313,14 +313,13 @@ def passed_on(wrapper: Any, detector: Any, fit_params: dict[str, Any]) -> dict[s
     unknown = [name for name in fit_params if name not in taken]
     if unknown and not any(one.kind is one.VAR_KEYWORD for one in taken.values()):
         raise InputError(
-            f"fit was given {unknown[0]}, which the fit of {detector_name(detector)} does not take;"
-            " leave it out"
+            f"fit was given {unknown[0]}, which the fit of {detector_name(detector)} does not take; remove it"
         )
     return fit_params
 
 
 def _of_rows(value: Any, rows: Indices, size: int) -> Any:
-    """Return the entries of the training rows, of something that has one entry per row; else all of it."""
+    """Return the entries of the training rows if the value has one entry per row, else the whole value."""
     length = value.shape[0] if len(getattr(value, "shape", ())) else None
     if length is None and isinstance(value, (list, tuple)):
         length = len(value)
