@@ -19,9 +19,9 @@ RESULTS = HERE.parents[1] / "results"
 WIDTH = 140
 LINK = re.compile(r"(!\[[^\]]*\]\()")
 BLOCK = re.compile(r"(<!-- adbench -->\n).*?(<!-- end of adbench -->)", re.DOTALL)
-# thresholds that the README names: what it calls them, and what they are set up for
+# thresholds that the README names: their names in the README, and the rates they are set up for
 NAMED = {
-    "contamination .1": ("PyOD's contamination, .1", "10 % alarms"),
+    "contamination 0.1": ("PyOD's contamination, 0.1", "10 % alarms"),
     "95th percentile of normals": ("95th percentile of normal scores", "FPR ≤ 5 %"),
     "greatest F1": ("greatest F1", "the rates it shows"),
     "TunedThresholdClassifierCV": ("`TunedThresholdClassifierCV`", "the rates it shows"),
@@ -35,7 +35,7 @@ NAMED = {
 
 
 def build_page(results: Path) -> str:
-    """Return the page on the paper: an introduction, what each question's run wrote, and how each was run."""
+    """Return the page on the paper: an introduction, the results of each question, and how each was run."""
     return _page(results, HERE / "introduction.md", [name for name in QUESTIONS if name != "adbench"])
 
 
@@ -70,7 +70,7 @@ def with_adbench(readme: str, results: Path) -> str:
 
 
 def _block(results: Path) -> str:
-    """Return what the README says of ADBench: how often a rate is above, what is decided, and the command."""
+    """Return the README's table of ADBench: how often a rate is above, and the share of points decided."""
     above = {
         (row["threshold"], row["set up for"].partition(":")[0]): row for row in _rows(results, "exceeded")
     }
@@ -102,8 +102,8 @@ def _block(results: Path) -> str:
         " threshold was set up for, on average over tables:"
     )
     after = (
-        "*At most* is the chance that [Theorem 28](docs/theory.md) leaves, on rows that vary themselves. On"
-        " all held-out rows, which the calibration rows are drawn from, no promise of ours"
+        "*At most* is the chance that [Theorem 28](docs/theory.md) allows, since the other rows vary too."
+        " On all held-out rows, from which the calibration rows are drawn, no promise of ours"
         f" is broken in more than {_percent(_worst(results))} of the divisions. Made by `{command}`;"
         " [docs/adbench.md](docs/adbench.md) has every table, the losses, and a leaderboard of detectors by"
         " what can be certified."

@@ -1,7 +1,7 @@
-"""What people use instead: conformal thresholds, the best F1, a percentile, and two packages.
+"""Thresholds that people use instead: conformal, the best F1, a percentile, and two packages.
 
-The first three return a `Rule`, which decides like that of a certificate, so all are measured the same way.
-No confidence is promised.
+The first three return a `Rule`, as a certificate has, so all are measured the same way. They promise no
+confidence.
 """
 
 import warnings
@@ -144,7 +144,7 @@ def percentile(normal: ArrayLike, contamination: float = 0.05) -> Rule:
     normal : array-like
         Scores of normal points.
     contamination : float
-        The share of them that is to be flagged.
+        The share of them that raises an alarm.
 
     Returns
     -------
@@ -205,7 +205,7 @@ class Controller:
         )
 
     def calibrate(self, rows: Floats, labels: NDArray[np.int64]) -> float | None:
-        """Return the threshold for the probability of an anomaly, or None if none of those tried will do."""
+        """Return the threshold for the probability of an anomaly, or None if no threshold tried suffices."""
         with warnings.catch_warnings():  # it warns where it finds none
             warnings.simplefilter("ignore")
             self.controller.calibrate(rows, labels)

@@ -1,1 +1,1 @@
-"""The field's own benchmark: what thresholds that people use are worth beside what can be promised."""
+"""The study of ADBench: thresholds that people use, compared with thresholds that keep a promise."""

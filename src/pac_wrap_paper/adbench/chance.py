@@ -2,7 +2,7 @@
 
 A division draws n calibration points of a class out of N without replacement and leaves m = N - n. Orient
 the class so that an error is a score above the threshold. Whatever the scores are, only the order of the two
-kinds of points counts; ties make a break less likely, never more. That all of it holds is Theorem 28.
+kinds of points counts; ties make a break less likely, never more. Theorem 28 proves all of it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -46,7 +46,7 @@ def of_others(ceilings: Mapping[int, float], m: int) -> Limits:
 
 
 def fixed_chance(n: int, total: int, limits: Limits) -> float:
-    """Return the chance, at most, of a break where the threshold is no choice of its class: eq. (94).
+    """Return an upper bound of the chance of a break where the class does not choose the threshold: eq. (94).
 
     A rank that is fixed beforehand has one limit, and the chance is eq. (18) or eq. (20).
     """
@@ -61,7 +61,7 @@ def fixed_chance(n: int, total: int, limits: Limits) -> float:
 def given_chance(n: int, total: int, limits: Limits, beyond: Floats) -> Floats:
     """Return the exact chance of a break where the other class sets the threshold: eq. (94).
 
-    So many of all N points lie beyond it; there is a limit for each number of errors below n.
+    The first argument counts the points of all N beyond it; each number of errors below n has a limit.
     """
     last = np.searchsorted(np.array([limits[errors] for errors in range(n)]), beyond) - 1
     return np.asarray(hypergeom.cdf(last, total, beyond, n), dtype=np.float64)
@@ -70,7 +70,7 @@ def given_chance(n: int, total: int, limits: Limits, beyond: Floats) -> Floats:
 def crossing_chance(n: int, total: int, limits: Limits) -> float:
     """Return the chance that some threshold breaks its limit: eq. (96), by counting paths.
 
-    A threshold that is chosen after looking breaks its own with that chance at most.
+    A threshold that is chosen after looking breaks its own limit with at most this chance.
     """
     if not limits:
         return 0.0
@@ -93,9 +93,9 @@ def crossing_chance(n: int, total: int, limits: Limits) -> float:
 
 
 def ladder_chance(n: int, total: int, limits: Limits) -> float:
-    """Return the chance, at most, of a break at the rung taken, a rung for each number of errors: eq. (95).
+    """Return an upper bound of the chance of a break at the accepted rung: eq. (95).
 
-    Which rung that is the other class says, at worst by lying between two points.
+    The other class decides which rung is accepted, at worst by lying between two points.
     """
     rungs = np.array(sorted(limits), dtype=np.int64)
     erring = np.array([limits[rung] + 1 for rung in rungs.tolist()], dtype=np.int64)
@@ -118,7 +118,7 @@ def _log_ways(m: ArrayLike, n: ArrayLike) -> Floats:
 
 
 class Chance(NamedTuple):
-    """What may happen to one rate, at most: on the other points, None where that is not known, and on all."""
+    """Upper bounds of the chance that a rate breaks: on the other points, None if unknown, and on all."""
 
     rest: float | None
     whole: float
@@ -128,10 +128,10 @@ class Chance(NamedTuple):
 def chances(
     n: tuple[int, int], m: tuple[int, int], asked: Guarantee = ASKED
 ) -> dict[str, tuple[Chance, Chance]]:
-    """Return for our methods what may happen to the FPR and to the FNR, at most, whatever the scores are.
+    """Return for our methods the largest chances that FPR and FNR break, whatever the scores are.
 
-    n and m count the calibration points and the others, normal first. Of a side that is not held the other
-    class says more: `held_chance`.
+    n and m count the calibration points and the others, normal first. For a side that is not held,
+    `held_chance` is more precise, given the other class.
     """
     fixed, free, curve, raised = [], [], [], []
     for side, (promise, rungs) in enumerate(zip(asked.promises, _rungs(n, asked), strict=True)):
@@ -140,7 +140,7 @@ def chances(
         rank = {} if errors is None else {errors: promise.at_calibration}
         fixed.append(_chance(fixed_chance, points, others, rank))
         free.append(_chance(fixed_chance, points, others, _held(points, delta)))
-        # of all thresholds some one is broken on the other points more often than not, which says nothing
+        # on the other points some threshold is broken more often than not, so the bound says nothing
         curve.append(_chance(crossing_chance, points, others, _of_band(points, delta))._replace(rest=None))
         if (side == 0) == (n[0] >= n[1]):  # the class that pays
             raised.append(_chance(ladder_chance, points, others, rungs))
@@ -168,7 +168,7 @@ def _held(n: int, delta: float) -> dict[int, float]:
 
 
 def _upper(errors: NDArray[np.int_], n: int, delta: float) -> Floats:
-    """Return `upper_bound` of each number of errors, but for the last digits, and a hundred times faster."""
+    """Return `upper_bound` of each number of errors, a hundred times faster; the last digits may differ."""
     return np.asarray(betainccinv(errors + 1.0, n - errors, delta), dtype=np.float64)
 
 
@@ -186,9 +186,9 @@ def _of_band(n: int, delta: float) -> dict[int, float]:
 
 
 def _rungs(n: tuple[int, int], asked: Guarantee = ASKED) -> tuple[dict[int, float], dict[int, float]]:
-    """Return the ceilings of all rungs of `raise` for each side; of several for a number, the lowest.
+    """Return the ceilings of all rungs of `raise` per side; the lowest if a number of errors has several.
 
-    Those of `Staircase.at`, but for the last digits, and a thousand times faster.
+    They are those of `Staircase.at`, a thousand times faster; the last digits may differ.
     """
     stair = staircase(asked.promises, n, Raise().highest)
     errors = np.arange(stair.rungs.start, stair.rungs.stop)
@@ -205,7 +205,7 @@ def _rungs(n: tuple[int, int], asked: Guarantee = ASKED) -> tuple[dict[int, floa
 
 
 def p_value(broken: int, probabilities: Iterable[float]) -> float:
-    """Return the chance of at least so many breaks among independent ones with these probabilities.
+    """Return the chance of at least this many breaks among independent ones with these probabilities.
 
     Where the probabilities are upper bounds, so is this.
     """

@@ -1,4 +1,4 @@
-"""Thresholds on many divisions of a scored table, those that people use and ours, and what came of each."""
+"""Usual thresholds and ours on many divisions of a scored table, and the outcome of each."""
 
 import warnings
 from collections.abc import Callable
@@ -37,7 +37,7 @@ DEFAULT: Final = 0.1  # PyOD's contamination
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Division:
-    """The held-out rows of a table, divided: sorted scores of both classes, and what training left behind.
+    """The held-out rows of a table, divided: sorted scores of both classes, and facts from the training.
 
     `train` are the scores of the training rows, `share` the share of anomalies in the table, and
     `probability` turns scores into numbers between 0 and 1, fixed by the training rows.
@@ -56,8 +56,8 @@ class Division:
 class Setting:
     """Two thresholds and what they were set up for: ceilings of rates and of the share of alarms, or NaN.
 
-    What lies below `normal_below` is not called an anomaly, what lies from `anomaly_from` on is not called
-    normal. A single threshold is both; where both are said of a score, or neither, it is left undecided.
+    A score below `normal_below` cannot be an anomaly, a score from `anomaly_from` on cannot be normal. A
+    single threshold is both numbers; a score for which both or neither hold is left undecided.
     """
 
     normal_below: float
@@ -97,7 +97,7 @@ def _f1(division: Division) -> float:
 
 
 def tuned(division: Division) -> Setting:
-    """Return what `TunedThresholdClassifierCV` makes of scores, set up for the rates that it shows."""
+    """Return the threshold of `TunedThresholdClassifierCV`, set up for the rates that it shows."""
     scores = np.concatenate([division.normal, division.anomalous])[:, np.newaxis]
     labels = np.repeat([0, 1], [division.normal.size, division.anomalous.size])
     search = TunedThresholdClassifierCV(_Scores(), response_method="decision_function")
@@ -131,7 +131,7 @@ class _Scores(ClassifierMixin, BaseEstimator):
 def conformal(division: Division) -> Setting:
     """Return the two thresholds of crepes, one category per class, set up for 5 % each.
 
-    What it rules out is a range of scores at either end, so it is found at the scores of the other points.
+    It rules out a range of scores at either end, which is found at the scores of the other points.
     """
     crepes = Crepes().calibrate(division.normal, division.anomalous)
     probes = np.union1d(division.other_normal, division.other_anomalous)
@@ -159,7 +159,7 @@ def controlled(division: Division, rate: Literal["fpr", "recall"]) -> Setting:
 
 
 def certified(division: Division, overlap: str) -> Setting:
-    """Return what `calibrate` certifies at .05 and .05 with this strategy."""
+    """Return the certificate of `calibrate` at 0.05 and 0.05 with this strategy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
         warnings.simplefilter("ignore", VacuousWarning)
@@ -167,7 +167,7 @@ def certified(division: Division, overlap: str) -> Setting:
 
 
 def on_curve(division: Division, choose: Callable[[Curve, Division], Certificate]) -> Setting:
-    """Return what the certified curve promises at a threshold that is chosen after looking at it."""
+    """Return the promise of the certified curve at a threshold that is chosen after looking at it."""
     try:
         return _promised(choose(_curve(division), division))
     except InputError:  # no threshold there bounds a rate
@@ -176,14 +176,14 @@ def on_curve(division: Division, choose: Callable[[Curve, Division], Certificate
 
 @lru_cache(maxsize=1)
 def _curve(division: Division) -> Curve:
-    """Return the curve of a division, which may be asked for several choices."""
+    """Return the curve of a division; it is kept, because several choices use it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
         return certify_curve(division.normal, division.anomalous, LEVEL, LEVEL)
 
 
 def _promised(certificate: Certificate) -> Setting:
-    """Return the rule and the ceilings that are certified; NaN where too few labels leave nothing."""
+    """Return the rule and the certified ceilings; NaN where too few labels certify nothing."""
     ceilings = (
         nan if clause.ceiling is None or clause.errors is None else clause.ceiling
         for clause in (certificate.fpr, certificate.fnr)
@@ -192,7 +192,7 @@ def _promised(certificate: Certificate) -> Setting:
 
 
 THEIRS: Final[dict[str, Method]] = {
-    "contamination .1": partial(contamination, share=DEFAULT),
+    "contamination 0.1": partial(contamination, share=DEFAULT),
     "contamination, true share": contamination,
     "95th percentile of normals": normal_percentile,
     # set up for the two rates that it shows on the same points
@@ -216,16 +216,16 @@ FIELDS: Final = (
     *("FPR", "FNR", "alarms", "decided", "all FPR", "all FNR"),
     *("max FPR", "max FNR", "max alarms"),
 )
-"""What is kept of a division: rates on the other rows, the same on all, and what it was set up for."""
+"""The numbers of a division: rates on the other rows, on all rows, and the rates it was set up for."""
 
 _METHOD: Final = 1  # part of the name of a cached file: raise it when the meaning of the numbers changes
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What the methods did on divisions of one scored table: `values[method]` has a row for each division.
+    """The outcomes of the methods on divisions of one table: `values[method]` has a row per division.
 
-    `sizes` and `others` count the points of each class that calibrate, and those that are left.
+    `sizes` and `others` count the points of each class that calibrate, and the remaining points.
     """
 
     scored: Scored
@@ -234,14 +234,14 @@ class Outcomes:
     values: dict[str, Floats]
 
     def of(self, method: str, field: str) -> Floats:
-        """Return one number of every division; NaN where there is none."""
+        """Return a field for every division; NaN where it is missing."""
         return self.values[method][:, FIELDS.index(field)]
 
     def above(self, method: str, rate: str, *, whole: bool = False) -> Floats:
         """Return where a rate exceeds what the method was set up for, as 0 and 1; NaN if it never was.
 
-        A division in which nothing was promised counts as one in which nothing is broken: to leave it out
-        would be to choose divisions by what came out.
+        A division without a promise counts as one without a break: leaving it out would choose divisions by
+        their outcome.
         """
         found, ceiling = self.of(method, f"all {rate}" if whole else rate), self.of(method, f"max {rate}")
         if np.isnan(ceiling).all():
@@ -263,7 +263,7 @@ def divide(
 
 
 def as_probability(scored: Scored) -> Callable[[Floats], Floats]:
-    """Return what turns scores into numbers between 0 and 1, for a package that takes nothing else.
+    """Return a function from scores to numbers between 0 and 1, for a package that takes nothing else.
 
     A classifier's decision becomes its probability, any other score the share of training scores up to it.
     """
@@ -316,7 +316,7 @@ class Measuring:
         return result_file("outcomes", name, told, "npz"), scores
 
     def result(self, *files: Path) -> Outcomes:
-        """Return what the methods did, from the cache or by doing it."""
+        """Return the outcomes of the methods, from the cache or computed."""
         file, scores = files or self.files
         scored = self.scoring.result(scores)
         halves = scored.normal.size // 2, scored.anomalous.size // 2

@@ -72,14 +72,14 @@ class ColumnTails:
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """How a detector is made and what its training may see: nothing, a few known anomalies, or all labels."""
+    """How a detector is made and which labels its training sees: none, a few known anomalies, or all."""
 
     make: Callable[[int], Any]
     labels: Literal["none", "few", "all"]
 
 
 def _pyod(name: str, seeded: bool) -> Callable[[int], Any]:
-    """Return what makes a detector of PyOD; its seed is passed on if it takes one."""
+    """Return a function that makes a detector of PyOD; its seed is passed on if it takes one."""
 
     def make(seed: int) -> Any:
         kind = getattr(import_module(f"pyod.models.{name.lower()}"), name)
@@ -142,7 +142,7 @@ def large_enough() -> tuple[str, ...]:
 def kept_rows(y: NDArray[np.int8], random: np.random.Generator) -> tuple[Indices, Indices]:
     """Return the normal and the anomalous rows that are kept, in random order: 10,000 at most.
 
-    Either class keeps its share of them, but no fewer than 200 anomalies are left if there were so many.
+    Either class keeps its share of them, but at least 200 anomalies are kept if there are that many.
     """
     normal, anomalous = (random.permutation(np.flatnonzero(y == label)) for label in (0, 1))
     if y.size > MOST:

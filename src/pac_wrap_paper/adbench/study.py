@@ -1,4 +1,4 @@
-"""The study of ADBench: what thresholds are worth on the field's own tables, beside what can be promised."""
+"""The study of ADBench: how often thresholds exceed what they were set up for, and ours beside them."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -36,7 +36,7 @@ _SCORING: Final = 0.3  # share of the work
 
 
 def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
-    """Return what every threshold does on `trials` divisions of each table, 50 by default."""
+    """Return the outcomes of every threshold on `trials` divisions of each table, 50 by default."""
     check_packages()
     names = _QUICK_TABLES if quick else large_enough()
     detectors = _QUICK_DETECTORS if quick else tuple(DETECTORS)
@@ -55,7 +55,7 @@ def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress:
     ranked = boards(outcomes)
     return Study(
         question="adbench",
-        title="ADBench. What a threshold is worth",
+        title="ADBench. Thresholds compared",
         setting=_setting(len(names), len(detectors), count, quick),
         tables=(
             StudyTable(
@@ -63,20 +63,21 @@ def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress:
                 "How often a rate is above what the threshold was set up for (mean and range over tables)",
                 tuple(exceeded(summary, count)),
             ),
-            StudyTable("kept", "Ours, beside the chance that is allowed", tuple(kept(summary))),
+            StudyTable("kept", "Our thresholds, beside the chance that is allowed", tuple(kept(summary))),
             StudyTable(
                 "price",
-                "What is decided, what ceiling is certified, and what the rates are where there is one"
-                " (means)",
+                "Points decided, ceilings certified, and the rates where a ceiling is certified (means)",
                 tuple(price(summary)),
             ),
             StudyTable(
                 "tables",
-                "Table by table: abstain at .05/.05 over all detectors, and the range that detectors span",
+                "Table by table: abstain at 0.05/0.05 over all detectors, and the range that detectors span",
                 tuple(by_table(summary, ranked)),
             ),
             StudyTable(
-                "leaders", "Who leads: by AUC, by the ceiling, by the decided share", tuple(leaders(ranked))
+                "leaders",
+                "The best detector of each table: by AUC, by the ceiling, by the decided share",
+                tuple(leaders(ranked)),
             ),
             StudyTable(
                 "detectors", "Detectors: means, and mean places", tuple(detector_rows(ranked, failures))
@@ -97,12 +98,11 @@ def _setting(tables: int, detectors: int, trials: int, quick: bool) -> tuple[str
     fewer = {name: min(trials, number) for name, number in FEWER.items()}
     return (
         f"{tables} of the {len(TABLES)} tables of ADBench that could be had, those with at least {ENOUGH}"
-        f" anomalies; larger ones are cut to {MOST:,} rows, each class by its share, but no fewer than"
-        f" {KEPT} anomalies are kept. {detectors} detectors with their default settings on standardised"
-        f" columns: of either class, {TRAIN:.0%} of the rows train, once, and the rest is scored, once."
-        " Detectors without labels see the training rows as they are, anomalies among them; DevNet knows"
-        f" {KNOWN} anomalies at most; gradient boosting and logistic regression see all labels of the"
-        " training rows.",
+        f" anomalies; larger ones are cut to {MOST:,} rows, each class by its share, but no fewer than {KEPT}"
+        f" anomalies are kept. {detectors} detectors with their default settings on standardised columns: of"
+        f" either class, {100 * TRAIN:.0f} % of the rows train, once, and the rest is scored, once. Detectors"
+        f" without labels see the training rows as they are, anomalies among them; DevNet knows {KNOWN}"
+        " anomalies at most; gradient boosting and logistic regression see all labels of the training rows.",
         f"The held-out rows are divided {trials} times at random: half of either class calibrates, the other"
         " half is what a rate is counted on. Each detector has divisions of its own. Every number is the"
         " mean over divisions, then detectors, then tables, so that every table counts once; ranges are"
@@ -118,12 +118,12 @@ def _setting(tables: int, detectors: int, trials: int, quick: bool) -> tuple[str
         " population that a division draws from; for the curve, and for raise and the class that does not"
         " pay, only that is known. The p-value is one-sided and judges one division per table, of a detector"
         " that is drawn beforehand; where the chance is an upper bound, so is the p-value.",
-        "ECOD and COPOD of PyOD rank a row among the rows that come with it, so a score is no function of"
+        "ECOD and COPOD of PyOD rank a row among the rows that come with it, so a score is not a function of"
         " its row and nothing can be promised. Here a row is ranked among the training rows and itself, as"
         " PyOD would if rows came one at a time. Contamination is PyOD's, and counted for the detectors that"
-        " train without labels. MAPIE takes probabilities: those of the classifiers, and"
-        " for other scores the share of training scores up to them. The curve's threshold is chosen after"
-        " looking, once where the larger of both bounds is least, and once where F1 is greatest."
+        " train without labels. MAPIE takes probabilities: those of the classifiers, and for other scores the"
+        " share of training scores up to them. The curve's threshold is chosen after looking, once where the"
+        " larger of both bounds is least, and once where F1 is greatest."
         + (" This is a quick run on few tables, detectors and divisions." if quick else ""),
     )
 
@@ -196,14 +196,14 @@ def _detectors_chart(ranked: Sequence[Board]) -> PanelChart:
         (
             Panel("AUC (%)", marks(label, "auc")),
             Panel("ceiling of both rates that raise certifies (%), 100 if none", marks(label, "ceiling")),
-            Panel("points that abstain decides at .05/.05 (%)", marks(label, "decided")),
+            Panel("points that abstain decides at 0.05/0.05 (%)", marks(label, "decided")),
         ),
     )
 
 
 _DIGITS: Final = 5  # of a mean in the file of all pairs
 SET_UP: Final = {
-    "contamination .1": ("none", {"alarms": "10 % alarms"}),
+    "contamination 0.1": ("none", {"alarms": "10 % alarms"}),
     "contamination, true share": ("their share", {"alarms": "the true share of alarms"}),
     "95th percentile of normals": ("normal", {"FPR": "5 %"}),
     "greatest F1": ("both", {"FPR": "as shown", "FNR": "as shown"}),
@@ -216,7 +216,7 @@ SET_UP: Final = {
 
 
 def exceeded(summary: Summary, trials: int) -> Iterator[Row]:
-    """Yield how often a threshold that people use exceeds what it was set up for; ours stand below."""
+    """Yield how often each threshold exceeds what it was set up for; ours come last."""
     for method, (labels, rates) in SET_UP.items():
         for rate, promise in rates.items():
             yield _exceeded(summary, method, rate, promise, labels, min(trials, FEWER.get(method, trials)))
@@ -227,7 +227,7 @@ def exceeded(summary: Summary, trials: int) -> Iterator[Row]:
 
 
 def _asked(method: str, rate: str) -> bool:
-    """Return whether a ceiling is the one asked for, and not one that comes with the calibration points."""
+    """Return whether a ceiling was requested, and not found from the calibration points."""
     return method == "abstain" or method == f"hold_{rate.lower()}"
 
 
@@ -243,7 +243,7 @@ def _exceeded(summary: Summary, method: str, rate: str, promise: str, labels: st
 
 
 def kept(summary: Summary) -> Iterator[Row]:
-    """Yield how often ours are broken, beside the chance that is allowed; one division per table counts."""
+    """Yield how often our promises are broken, beside the allowed chance; one division per table counts."""
     for method in OURS:
         for rate in SIDES:
             rest, whole = summary.judged(method, rate), summary.judged(method, rate, whole=True)
@@ -262,7 +262,7 @@ def kept(summary: Summary) -> Iterator[Row]:
 
 
 def price(summary: Summary) -> Iterator[Row]:
-    """Yield what is decided, what is certified and what came of it, for every threshold."""
+    """Yield for every threshold the points decided, the ceilings certified and the rates reached."""
     for method in (*THEIRS, *OURS):
         ours = method in OURS
         yield {
@@ -309,7 +309,7 @@ def by_table(summary: Summary, boards: Sequence[Board]) -> Iterator[Row]:
 
 
 def leaders(boards: Sequence[Board]) -> Iterator[Row]:
-    """Yield who leads each table by AUC, by the certified ceiling and by the decided share."""
+    """Yield the best detector of each table by AUC, by the certified ceiling and by the decided share."""
     for board in boards:
         auc, ceiling, decided = map(board.best, ("auc", "ceiling", "decided"))
         yield {
@@ -380,7 +380,7 @@ def _number(value: float) -> float | None:
 
 
 def share(found: Spread | float | None, digits: int = 0) -> str:
-    """Return a share in percent, as a sentence has it.
+    """Return a share as a percentage for a sentence.
 
     >>> share(0.0512), share(0.0512, 1), share(0.004)
     ('5 %', '5.1 %', '0.4 %')
@@ -392,7 +392,7 @@ def share(found: Spread | float | None, digits: int = 0) -> str:
 
 
 def findings(summary: Summary, boards: Sequence[Board], failures: Sequence[Scored]) -> Iterator[str]:
-    """Yield the findings: what people use, ours, what it costs, and the leaderboard."""
+    """Yield the findings: usual thresholds, ours, their cost, and the leaderboard."""
     yield from _theirs(summary)
     yield from _ours(summary)
     yield from _costs(summary, boards)
@@ -408,23 +408,23 @@ def _theirs(summary: Summary) -> Iterator[str]:
     )
     misses = summary.above("conformal (crepes)", "FNR")
     yield (
-        "A 95th percentile of normal scores is set up for an FPR of 5 %; it is above that in"
-        f" {share(percentile)} of the divisions. Conformal prediction keeps 5 % on average over"
-        f" calibrations, and on a given one it does not in {share(conformal)} (FPR) and {share(misses)}"
-        " (FNR): an average is not a confidence."
+        "A 95th percentile of normal scores is set up for an FPR of 5 %; it is above 5 % in"
+        f" {share(percentile)} of the divisions. Conformal prediction keeps 5 % on average over calibrations,"
+        f" and on a given one it does not in {share(conformal)} (FPR) and {share(misses)} (FNR): an average"
+        " is not a confidence."
     )
     f1 = [summary.above("greatest F1", rate) for rate in SIDES]
     tuned = [summary.above("TunedThresholdClassifierCV", rate) for rate in SIDES]
     yield (
-        "The rates that a tuned threshold shows on its own rows are no ceilings. With the greatest F1 the"
-        f" FPR on other rows is above the one shown in {share(f1[0])} of the divisions and the FNR in"
-        f" {share(f1[1])}, with TunedThresholdClassifierCV in {share(tuned[0])} and {share(tuned[1])}; half"
-        " would be above without any tuning."
+        "The rates that a tuned threshold shows on its own rows are no ceilings. With the greatest F1 the FPR"
+        f" on other rows is above the one shown in {share(f1[0])} of the divisions and the FNR in"
+        f" {share(f1[1])}, with TunedThresholdClassifierCV in {share(tuned[0])} and {share(tuned[1])};"
+        " without any tuning, half would be above."
     )
-    default, true = (summary.above(f"contamination{name}", "alarms") for name in (" .1", ", true share"))
+    default, true = (summary.above(f"contamination{name}", "alarms") for name in (" 0.1", ", true share"))
     alarms = summary.mean_of("contamination, true share", "FNR")
     yield (
-        "Contamination sets a share of alarms, not an error rate: with PyOD's default of .1 more than 10 %"
+        "Contamination sets a share of alarms, not an error rate: with PyOD's default of 0.1 more than 10 %"
         f" of the other rows are alarms in {share(default)} of the divisions, with the true share more than"
         f" that share in {share(true)}, and {share(alarms)} of the anomalies are missed then."
     )
@@ -432,11 +432,11 @@ def _theirs(summary: Summary) -> Iterator[str]:
     nothing = [summary.over_tables(partial(undecided, method=f"MAPIE, {name}")) for name in ("FPR", "recall")]
     missed = [summary.over_tables(partial(_missed, method=method)) for method in ("MAPIE, FPR", "hold_fpr")]
     yield (
-        "MAPIE's controller promises what hold_fpr and hold_fnr hold, and keeps it: it is above in"
-        f" {share(mapie[0])} (FPR) and {share(mapie[1])} (FNR) of the divisions."
-        f" It tries 100 thresholds, and none of them will do in {share(nothing[0])} and {share(nothing[1])}."
-        f" Where it finds one for the FPR it misses {share(missed[0])} of the anomalies, and hold_fpr"
-        f" {share(missed[1])} on the same divisions; hold_fpr also certifies the FNR."
+        "MAPIE's controller makes the promise that hold_fpr and hold_fnr make for the held rate, and keeps"
+        f" it: it is above in {share(mapie[0])} (FPR) and {share(mapie[1])} (FNR) of the divisions. It tries"
+        f" 100 thresholds, and finds none in {share(nothing[0])} and {share(nothing[1])}. Where it finds one"
+        f" for the FPR it misses {share(missed[0])} of the anomalies, and hold_fpr {share(missed[1])} on the"
+        " same divisions; hold_fpr also certifies the FNR."
     )
 
 
@@ -451,7 +451,7 @@ def _ours(summary: Summary) -> Iterator[str]:
     chance = [summary.chance("abstain", rate) for rate in SIDES]
     whole = [summary.above("abstain", rate, whole=True) for rate in SIDES]
     yield (
-        f"Abstain at .05/.05: on the other rows the FPR is above 5 % in {share(above[0], 1)} of the"
+        f"Abstain at 0.05/0.05: on the other rows the FPR is above 5 % in {share(above[0], 1)} of the"
         f" divisions, where (20) allows {share(chance[0], 1)}, and the FNR in {share(above[1], 1)}, where it"
         f" allows {share(chance[1], 1)}; the other rows vary, too. On all held-out rows, the population that"
         f" a division draws from, it is {share(whole[0], 1)} and {share(whole[1], 1)}, where 5 % are"
@@ -471,9 +471,9 @@ def _ours(summary: Summary) -> Iterator[str]:
     free = (("hold_fnr", "FPR"), ("hold_fpr", "FNR"))
     found, expected = ([of(*one) for one in free] for of in (summary.above, summary.chance))
     yield (
-        "Ceilings that come with the rows are kept no less, and no more cautiously: the FPR that hold_fnr"
-        f" certifies is exceeded in {share(found[0], 1)} of the divisions, the FNR that hold_fpr certifies"
-        f" in {share(found[1], 1)}; given the thresholds, {share(expected[0], 1)} and"
+        "Ceilings that are found from the rows are kept as well, and no more cautiously: the FPR that"
+        f" hold_fnr certifies is exceeded in {share(found[0], 1)} of the divisions, the FNR that hold_fpr"
+        f" certifies in {share(found[1], 1)}; given the thresholds, {share(expected[0], 1)} and"
         f" {share(expected[1], 1)} had to be expected, exactly."
     )
     others = [(method, rate) for method in OURS for rate in SIDES]
@@ -509,11 +509,11 @@ def _costs(summary: Summary, boards: Sequence[Board]) -> Iterator[str]:
     ]
     missing = mean([float(np.isnan(one.of("raise", "max FPR")).mean() > 0.5) for one in summary.outcomes])
     yield (
-        "A choice after looking has its price, too: where raise certifies a ceiling of both rates, it is"
+        "Choosing after looking costs something, too: where raise certifies a ceiling of both rates, it is"
         f" {middle(ceilings[0]):.3f} on average, and {middle(ceilings[1]):.3f} at the best threshold of the"
         " curve, which holds for every other one as well; at the threshold of greatest F1 it is"
         f" {middle(ceilings[2]):.3f}. For {share(missing)} of the pairs of table and detector raise finds no"
-        " ceiling up to .5 in most divisions."
+        " ceiling up to 0.5 in most divisions."
     )
 
 
@@ -558,7 +558,7 @@ def _orders(boards: Sequence[Board]) -> Iterator[str]:
 
 
 def _reason(first: Standing, other: Standing) -> str:
-    """Return which end of the scores makes the one decide less; if neither does, that labels are few."""
+    """Return which end of the scores makes one detector decide less, or that labels are few."""
     low, high = other.cleared - first.cleared, other.alarmed - first.alarmed
     if max(low, high) <= 0.0:
         return "Neither end of all scores explains it: with few labels the ends vary between divisions."

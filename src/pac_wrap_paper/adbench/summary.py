@@ -20,7 +20,7 @@ SIDES = ("FPR", "FNR")
 
 @dataclass(frozen=True)
 class Judged:
-    """How many divisions were above what they were set up for, how many had to be expected, and a p-value."""
+    """The number of divisions above what they were set up for, the expected number, and a p-value."""
 
     count: int
     expected: float
@@ -64,7 +64,7 @@ class Summary:
         return self.over_tables(lambda one: mean(one.above(method, rate, whole=whole)))
 
     def chance(self, method: str, rate: str, *, whole: bool = False) -> Spread | None:
-        """Return how often that had to be expected, at most, where it is known and something was promised."""
+        """Return the largest expected share above, where it is known and something was promised."""
 
         def expected(one: Outcomes) -> float:
             found = chance_of(one, method, rate, whole=whole)
@@ -94,7 +94,7 @@ class Summary:
 
 
 def mean(values: Iterable[float] | NDArray[np.float64]) -> float:
-    """Return the mean of the numbers that are there, NaN if none is."""
+    """Return the mean of the numbers that are not missing, NaN if all are."""
     kept = [float(value) for value in values if not np.isnan(value)]
     return sum(kept) / len(kept) if kept else nan
 
@@ -110,7 +110,7 @@ def undecided(one: Outcomes, method: str) -> float:
 
 
 def chance_of(one: Outcomes, method: str, rate: str, *, whole: bool = False) -> Floats | None:
-    """Return the chance, at most, that a rate exceeds what a method was set up for, for every division.
+    """Return for every division the largest chance that a rate exceeds what a method was set up for.
 
     None where it is not known. On a side that is not held it is exact, given the other class.
     """
@@ -134,12 +134,13 @@ def chance_of(one: Outcomes, method: str, rate: str, *, whole: bool = False) -> 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one detector reaches on one table: its AUC, and on average over divisions what is certified.
+    """One detector on one table: its AUC, and the certified ceilings on average over divisions.
 
     `ceiling` is the larger of the two that `raise` certifies, 1 where it certifies none, and `decided` the
-    share of points that `abstain` decides at .05 and .05. Of the held-out rows, `crossing` is the least rate
-    that both errors can have at once; `cleared` are those below the score at which the budget of the
-    anomalies puts a threshold on average, and `alarmed` those above that of the normals.
+    share of points that `abstain` decides at 0.05 and 0.05. The other fields are about the held-out rows:
+    `crossing` is the least rate that both errors can have at once, `cleared` the share below the score at
+    which the budget of the anomalies puts a threshold on average, and `alarmed` the share above the score
+    at which the budget of the normal points puts one.
     """
 
     table: str
@@ -158,7 +159,7 @@ class Standing:
 
     @classmethod
     def of(cls, one: Outcomes) -> "Standing":
-        """Return the standing that outcomes amount to."""
+        """Return the standing of a detector from its outcomes."""
         ceilings = np.maximum(one.of("raise", "max FPR"), one.of("raise", "max FNR"))
         normal, anomalous = one.scored.normal, one.scored.anomalous
         return cls(
@@ -174,7 +175,7 @@ class Standing:
 
 
 def _usual(scores: Floats, n: int) -> float:
-    """Return about where the (k + 1)-th smallest of n points drawn from these lies, k their error budget.
+    """Return about where the (k + 1)-th smallest of n of these scores lies; k is their error budget.
 
     On average it has the share (k + 1) / (n + 1) of the scores up to it; -inf if n is too small.
     """
@@ -216,7 +217,7 @@ class Board:
         return self.standings[0].table
 
     def best(self, field: str) -> Standing:
-        """Return the detector that is best by a field; of equals, the one with the greater AUC."""
+        """Return the best detector by a field; among equals, the one with the greater AUC."""
         return max(self.standings, key=lambda one: (_good(one, field), one.auc))
 
     def agreement(self, field: str, other: str = "auc") -> float:
@@ -226,7 +227,7 @@ class Board:
 
     @property
     def inversion(self) -> tuple[Standing, Standing]:
-        """The two detectors of which the one with the greater AUC decides less by most; it comes first."""
+        """The pair of detectors whose better one by AUC decides less by most; that one comes first."""
         pairs = [(a, b) for a in self.standings for b in self.standings if a.auc >= b.auc]
         return max(pairs, key=lambda pair: pair[1].decided - pair[0].decided)
 

@@ -58,7 +58,7 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Row numbers of three disjoint parts, in ascending order, and what the training part may know.
+    """Row numbers of three disjoint parts, in ascending order, and the labels that training may see.
 
     `labels` has one entry per training row: 1 for a known anomaly, 0 for an unlabelled row.
     """

@@ -1,4 +1,4 @@
-"""The questions of the paper, one module each; here they are asked, and it is recorded how."""
+"""The questions of the paper, one module each; here they are run, and the way they were run is recorded."""
 
 import platform
 from difflib import get_close_matches
@@ -35,7 +35,7 @@ _MORE: Final = {"nasa": ("torch",), "smd": ("torch",), "adbench": ("pyod", "crep
 
 
 def check_question(name: str) -> None:
-    """Refuse an unknown question, and list those there are."""
+    """Refuse an unknown question, and list the known ones."""
     if name not in QUESTIONS:
         near = get_close_matches(name.lower(), QUESTIONS, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
@@ -51,7 +51,7 @@ def check_numbers(seed: int, trials: int | None) -> None:
     if isinstance(trials, int) and trials < 1:
         raise InputError(f"trials must be at least 1, got {trials!r}; leave it out to take the usual number")
     if trials is not None and check_count("trials", trials) > _MOST_TRIALS:
-        raise InputError(f"trials must be at most {_MOST_TRIALS:,}, got {trials:,}; fewer say enough")
+        raise InputError(f"trials must be at most {_MOST_TRIALS:,}, got {trials:,}; fewer suffice")
 
 
 def fetch_data(question: str) -> None:
@@ -62,7 +62,7 @@ def fetch_data(question: str) -> None:
 
 
 def module_of(question: str) -> Any:
-    """Return the module of a question; the study of ADBench stands beside what only it needs."""
+    """Return the module of a question; the study of ADBench has a folder of its own."""
     return import_module(
         "pac_wrap_paper.adbench.study" if question == "adbench" else f"pac_wrap_paper.studies.{question}"
     )

@@ -24,7 +24,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One line of an interval chart: ours with its interval, the exact value, and what was printed."""
+    """One line of an interval chart: our value with its interval, the exact value, and the printed one."""
 
     label: str
     low: float
@@ -110,8 +110,8 @@ class ScoreChart:
 class Marks:
     """One mark in each row of a panel, NaN for none, with a range if `low` and `high` are given.
 
-    `look` says what it is: ours, or the other of our two rates, an exact value, what others do, or of groups
-    one rule for all and a rule of their own. `filled` says of each row whether its mark is.
+    `look` is the kind of mark: our rate, the other of our two rates, an exact value, a rate of other methods,
+    or for groups one rule for all and a rule of their own. `filled` says of each row whether its mark is.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""Groups: what one rule for all does to each of them, and what a rule of their own does."""
+"""Groups: the error rates of each group under one rule for all and under a rule of its own."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ from pac_wrap_paper.studies.study import Floats, Indices, Progress, Row, Study, 
 
 Split = Literal["random", "blocks"]
 SHARE: Final = 0.5
-# of single steps, how far apart they are
+# the distance of single steps
 EVERY: Final = {"smd": 5, "nasa": 1}
 _BLOCKS: Final = {"smd": (smd.BLOCK, smd.GAP), "nasa": (nasa.BLOCK, nasa.GAP)}
 ASKED_OF_PEOPLE: Final = Guarantee(max_fpr=0.05, max_fnr=0.05)
@@ -48,7 +48,7 @@ BANDS: Final = ("below 30", "30 to 39", "40 to 49", "50 to 59", "60 to 69", "70 
 
 
 class Residual(BaseEstimator):
-    """What principal components leave unexplained of a step and of the mean of the steps before it.
+    """The part of a step, and of the mean of the steps before it, that principal components do not explain.
 
     They explain `share` of the variance of the training part; a value further than `clip` of its standard
     deviations from the mean counts as that far.
@@ -67,7 +67,7 @@ class Residual(BaseEstimator):
         return self
 
     def decision_function(self, X: NDArray[Any]) -> Floats:
-        """Return the squared residual of each step, higher for what is more anomalous."""
+        """Return the squared residual of each step, higher for a more anomalous step."""
         rows = self._scaled(self._rows(X))
         if self.components_ is not None:
             rows = rows - self.components_.inverse_transform(self.components_.transform(rows))
@@ -154,8 +154,8 @@ class Group:
     """The rates of a group under one rule for all and under its own, and what its own promises.
 
     `labels` are its calibration points of each class, `enough` says of which class they suffice, `pooled`
-    that it follows the rule of all groups with too few, and `dependent` which class's points are worth less
-    than they seem, so that a warning comes.
+    that it follows the rule of all groups with too few, and `dependent` which class's points depend on each
+    other so much that the certificate warns.
     """
 
     name: str
@@ -168,12 +168,12 @@ class Group:
 
     @property
     def vacuous(self) -> bool:
-        """Whether it has too few labels for the promises of its own."""
+        """Whether it has too few labels for promises of its own."""
         return not all(self.enough)
 
     @property
     def promised(self) -> tuple[bool, bool]:
-        """Of which class its own rule keeps a promise; that of the pool is not its own."""
+        """The classes for which its own rule keeps a promise; the promise of the pool is not its own."""
         normal, anomalous = (one and not self.pooled for one in self.enough)
         return normal, anomalous
 
@@ -195,7 +195,7 @@ class Measured:
 
     @property
     def level(self) -> float:
-        """The level of each test: so that all of them together err in one division of twenty at most.
+        """The level of each test, so that all of them together err in at most one division of twenty.
 
         Both rates of all groups that have points are tested, under either rule: eq. (53).
         """
@@ -203,9 +203,9 @@ class Measured:
         return -expm1(log1p(-SIGNIFICANT) / max(1, tests))
 
     def above(self, rule: Rule) -> tuple[tuple[str, ...], ...]:
-        """Return for each group which of its rates are significantly above a ceiling that the rule is for.
+        """Return for each group which of its rates are significantly above a promised ceiling.
 
-        Its own rule is for the classes of which it has labels enough; one rule for all is for both.
+        Its own rule promises ceilings of the classes with enough labels; one rule for all promises both.
         """
         level = self.level
 
@@ -229,7 +229,7 @@ class Measured:
 
 
 def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> Measured:
-    """Return what one rule for all and a rule for each group do on the part that did not calibrate.
+    """Return the rates of one rule for all and of a rule for each group on the part that did not calibrate.
 
     `warned` says whether dependence is judged, which takes most of the time.
     """
@@ -238,7 +238,7 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
     scores, labels, groups = scored.scores, scored.labels, scored.groups
     mine = labels[calibrating]
     with warnings.catch_warnings():
-        # what is not promised, and what is upside down, is shown
+        # classes without a promise and reversed scores are shown
         warnings.simplefilter("ignore", VacuousWarning)
         warnings.simplefilter("ignore", UpsideDownWarning)
         pooled = calibrate(scores[calibrating[mine == 0]], scores[calibrating[mine == 1]], scored.asked)
@@ -279,7 +279,7 @@ def _enough(certificate: Certificate) -> tuple[bool, bool]:
 
 
 def _dependent(points: Points, certificate: Certificate, among: Indices) -> tuple[bool, bool]:
-    """Return of which promised class a warning comes: its points are worth less than they seem."""
+    """Return the promised classes whose points depend on each other, so that the certificate warns."""
     found = []
     for anomalous, promised in enumerate(_enough(certificate)):
         size = points.effective_size(certificate.thresholds, bool(anomalous), among) if promised else None
@@ -324,7 +324,7 @@ def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress:
 
 
 def _total(runs: Sequence[Measured]) -> Row:
-    """Return what the first division shows, and how many groups are above a ceiling on average over all."""
+    """Return the row of the first division, with the mean number of groups above a ceiling over all."""
     first = runs[0]
     warned = sum(any(group.dependent) for group in first.groups)
     row: Row = {
@@ -374,11 +374,11 @@ def _setting(divisions: int, quick: bool) -> tuple[str, ...]:
     residual, needed = Residual(), round(min_samples(LEVEL, LEVEL) / SHARE)
     return (
         "A certificate of all points (*one rule*) is compared with a certificate for each group (*own rule*):"
-        f" {SHARE:.0%} of the points calibrate both, and the rest measures them. *Server machines*, and *NASA"
-        f" channels* with at least {needed} anomalous steps: each series has its own detector, the squared"
-        f" residual of principal components ({residual.share:.0%} of the variance) of a step and of the mean"
-        f" of the {residual.window} steps up to it. It learns from the training part, where the mean and the"
-        " spread of its logarithm make it comparable across series. A point is every"
+        f" {100 * SHARE:.0f} % of the points calibrate both, and the rest measures them. *Server machines*,"
+        f" and *NASA channels* with at least {needed} anomalous steps: each series has its own detector, the"
+        f" squared residual of principal components ({100 * residual.share:.0f} % of the variance) of a step"
+        f" and of the mean of the {residual.window} steps up to it. It learns from the training part, where"
+        " the mean and the spread of its logarithm make it comparable across series. A point is every"
         f" {EVERY['smd']}th step of a machine, or every step of a channel; ceilings and deltas are {LEVEL}."
         f" *People*: boosted trees learn from {LEARNED:,} people of the census's training file who earns more"
         f" than 50,000 dollars; its test file is divided; ceilings and deltas are {ASKED_OF_PEOPLE.max_fpr}.",
@@ -387,11 +387,11 @@ def _setting(divisions: int, quick: bool) -> tuple[str, ...]:
         f" Table and pictures show the first of {divisions} divisions, the means are over all of them.",
         "A group is *above* if one of its rates is significantly above the ceiling: an exact binomial test of"
         f" both rates of every group that has points, each at the level 1 - (1 - {SIGNIFICANT})^(1/m) for m"
-        f" tests. If all groups keep their ceilings, some group is above in {SIGNIFICANT:.0%} of divisions at"
-        " most. The test takes points for independent. Steps of a series are not, so it finds too much in"
-        " blocks. An own rule is judged where it promises something: a group with too few labels of a class"
-        " follows the rule of all such groups (*the pool*), whose promise is not its own."
-        + (" Quick run: few groups." if quick else ""),
+        f" tests. If all groups keep their ceilings, some group is above in {100 * SIGNIFICANT:.0f} % of"
+        " divisions at most. The test assumes independent points. Steps of a series are not independent, so"
+        " in blocks it finds too many groups above. An own rule is judged where it promises something: a"
+        " group with too few labels of a class follows the rule of all such groups (*the pool*), whose"
+        " promise is not its own." + (" Quick run: few groups." if quick else ""),
     )
 
 
@@ -415,7 +415,7 @@ def _findings(found: Sequence[Sequence[Measured]]) -> Iterator[str]:
     if hidden:
         rate, title, group, data = max(hidden, key=lambda one: one[0].value)
         yield (
-            f"What a promise about the mixture hides: the {title} of {group.name} ({NAMES[data]}) is"
+            f"A promise about the mixture can hide a group: the {title} of {group.name} ({NAMES[data]}) is"
             f" {rate.value:.2f} under a rule that is significantly above no ceiling over all groups."
         )
     series = [runs[0] for runs in found if runs[0].split == "blocks"]
@@ -423,15 +423,15 @@ def _findings(found: Sequence[Sequence[Measured]]) -> Iterator[str]:
     yield (
         "Own rules help against what differs between groups, and not against what differs between days. At"
         " random, test points are neighbours of calibration points, and own promises are kept as if points"
-        " were independent, as they must be (docs/theory.md, eq. (20)). In blocks"
+        " were independent, as eq. (20) of docs/theory.md requires. In blocks"
         f" {sum(one.count('own') for one in series)} of {_owners(series)} groups of series are above with"
         f" their own rules, and {warned} of {sum(len(one.groups) for one in series)} come with the warning"
-        " that their points are worth less than they seem."
+        " that their points depend on each other."
     )
 
 
 def _owners(divisions: Sequence[Measured]) -> int:
-    """Return how many groups have a rule that promises something of their own."""
+    """Return how many groups have a promise of their own."""
     return sum(any(group.promised) for one in divisions for group in one.groups)
 
 
@@ -442,7 +442,7 @@ def _range(runs: Sequence[Measured], rule: Rule) -> str:
 
 
 def _hidden(one: Measured) -> Iterator[tuple[Rate, str, Group, str]]:
-    """Yield each rate that is above under one rule, in a division in which that rule keeps both ceilings."""
+    """Yield each rate of a group that is above under one rule, though that rule keeps both ceilings."""
     if one.mixture_above:
         return
     for group, above in zip(one.groups, one.above("one"), strict=True):

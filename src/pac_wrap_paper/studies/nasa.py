@@ -100,18 +100,18 @@ def _setting(seeds: int, quick: bool) -> tuple[str, ...]:
     return (
         "An LSTM forecaster (Hundman et al. 2018: telemetry and commands in, absolute error smoothed) is"
         " trained on the training part of a channel. Every step of the test part is a point, except the"
-        f" detector's warm-up; about {SHARE:.0%} of them calibrate. Ceilings and deltas {LEVEL}, Algorithm 1"
-        f" in steps of .1, as printed (*eps*) and where it is a theorem (*eps, proved*), and overlap raise up"
-        f" to .9 (*eps, raise*); seeds for network and split: {seeds}. Cells give the mean and the range over"
-        " the seeds.",
+        f" detector's warm-up; about {100 * SHARE:.0f} % of them calibrate. Ceilings and deltas {LEVEL},"
+        " Algorithm 1 in steps of 0.1, as printed (*eps*) and where it is a theorem (*eps, proved*), and"
+        f" overlap raise up to 0.9 (*eps, raise*); seeds for network and split: {seeds}. Cells give the mean"
+        " and the range over the seeds.",
         f"*Random split*: the paper's. *Blocks*: time is cut into blocks of {BLOCK} steps, and test points"
         f" closer than {GAP} steps to a calibration point are left out. The detector looks back further than"
         " that, and a channel has one to three anomalies, so blocks still share some of both: no division of"
-        " such a series makes its points independent. What the points are worth is the effective sample size"
-        " of their errors at the thresholds, where there are errors; it is too large where few errors are"
-        " allowed, because few errors show little. Where no level below 1 can be kept, every point is left"
-        " undecided; such seeds of the printed algorithm are counted (nothing kept) and are not in the means"
-        " of *th*. The mean of each *eps* is over the seeds in which it exists.",
+        " such a series makes its points independent. The effective number of points (*effective*) is the"
+        " effective sample size of their errors at the thresholds, where there are errors; it is too large"
+        " where few errors are allowed, because few errors show little. Where no level below 1 can be kept,"
+        " every point is left undecided; such seeds of the printed algorithm are counted (no ceiling kept)"
+        " and are not in the means of *th*. The mean of each *eps* is over the seeds in which it exists.",
         "The publishers scaled the telemetry by the range of its test part."
         + (" Quick run." if quick else ""),
     )
@@ -119,8 +119,8 @@ def _setting(seeds: int, quick: bool) -> tuple[str, ...]:
 
 def _findings(runs: list[SeriesRun], checks: list[Row]) -> Iterator[str]:
     yield (
-        "What is guaranteed: nothing unconditionally. The promise is proved for independent points; on a"
-        " series it is conditional on mixing."
+        "Nothing is guaranteed unconditionally: the promise is proved for independent points, and on a series"
+        " it is conditional on mixing."
     )
     yield from series_runs.split_findings(
         runs,
@@ -133,8 +133,8 @@ def _findings(runs: list[SeriesRun], checks: list[Row]) -> Iterator[str]:
     ]
     yield (
         "Over many divisions of one scored series (last table), a random split exceeds its ceilings as often"
-        " as if the points were independent, or less where scores tie: the exact probability lies within or"
-        f" above {sum(held)} of {len(held)} intervals. It must: that holds for every series (docs/theory.md,"
+        " as if the points were independent, or less often where scores tie: the exact probability lies"
+        f" within or above {sum(held)} of {len(held)} intervals. This holds for every series (docs/theory.md,"
         " eq. (20)), so a random split says nothing about dependence."
     )
     seen = [_range(checks, f"{rate}, {kind}") for rate in RATES for kind in ("blocks", "if independent")]

@@ -31,7 +31,7 @@ _UNLIKELY: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read the paper's protocol: so many points, drawn in this manner, and what follows."""
+    """One way to read the paper's protocol: the number of points, how they are drawn, the exact result."""
 
     n: int
     replacement: bool
@@ -39,7 +39,7 @@ class Reading:
 
     @property
     def budget(self) -> int | None:
-        """The error budget of so many points."""
+        """The error budget of these points."""
         return error_budget(self.n, LEVEL, LEVEL)
 
 
@@ -125,7 +125,7 @@ def _row(entry: TableEntry) -> Row:
         "data": entry.data,
         "detector": entry.detector,
         "rate": entry.rate,
-        "calibration": f"{entry.share:.0%}",
+        "calibration": f"{100 * entry.share:.0f} %",
         "n": entry.stated.n,
         "k*": entry.stated.budget,
         "exact": entry.stated.exact,
@@ -135,7 +135,7 @@ def _row(entry: TableEntry) -> Row:
 
 
 def _chance(entry: TableEntry) -> float:
-    """Return how probable a simulation so far from the exact probability is, in any of the 24 entries."""
+    """Return the chance that any of the 24 entries simulates this far from its exact probability."""
     count, n, exact = entry.simulated.count, entry.simulated.n, entry.stated.exact
     below, above = binom.cdf(count, n, exact), binom.sf(count - 1, n, exact)
     return float(1.0 - (1.0 - min(1.0, 2.0 * min(below, above))) ** (len(DATA) * len(DETECTORS) * 6))
@@ -231,7 +231,7 @@ def _findings(entries: list[TableEntry]) -> Iterator[str]:
 
 
 def _row_name(entry: TableEntry) -> str:
-    return f"{entry.rate} {entry.share:.0%}"
+    return f"{entry.rate} {100 * entry.share:.0f} %"
 
 
 def _chart(entries: list[TableEntry]) -> IntervalChart:

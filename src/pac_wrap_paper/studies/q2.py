@@ -1,4 +1,4 @@
-"""Q2: what the wrapper makes of DevNet on three data sets, and of a supervised detector beside it."""
+"""Q2: error rates of wrapped DevNet on three data sets, beside a wrapped supervised detector."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -39,7 +39,7 @@ def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress:
     shown = next(one for one in devnet if one.data == "celeba")
     return Study(
         question="q2",
-        title="Q2. What the wrapper makes of a detector",
+        title="Q2. Error rates of a wrapped detector",
         setting=_setting(seeds, quick),
         tables=(
             StudyTable(
@@ -50,7 +50,7 @@ def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress:
             StudyTable("errors", "Which printed columns give the printed ERR", tuple(_errors(prevalence))),
             StudyTable(
                 "certified",
-                "What one threshold reaches; all but the first line of each detector is certified",
+                "Rates with one threshold; all lines but the first of each detector are certified",
                 tuple(_certified(runs)),
             ),
             StudyTable("kept", "Test parts above a ceiling", tuple(_kept(runs))),
@@ -76,7 +76,7 @@ def _devnet(data: Dataset, split: Split, seed: int, quick: bool) -> Any:
 
 
 def training_rows(split: Split, total: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return every row that is neither calibrated nor tested with, as a fully supervised detector may use."""
+    """Return every row that neither calibrates nor tests; a fully supervised detector trains on them."""
     held_out = np.zeros(total, dtype=bool)
     held_out[split.calibration] = held_out[split.test] = True
     return np.flatnonzero(~held_out)
@@ -99,12 +99,12 @@ def _setting(seeds: int, quick: bool) -> tuple[str, ...]:
         " measured on the test part, which neither trains nor calibrates. Cells give the mean and, in"
         " brackets, the range over the splits.",
         "*or*: the threshold of greatest F1 on the calibration part. *tt*: two thresholds with ceilings and"
-        f" deltas {LEVEL}. *th*: one threshold by Algorithm 1 in steps of .1, once as printed and once with"
+        f" deltas {LEVEL}. *th*: one threshold by Algorithm 1 in steps of 0.1, once as printed and once with"
         " levels tried at a smaller delta, which makes it a theorem (docs/theory.md, Theorem 5). ERR is the"
         " share of all test points that are wrong with *th*, *eps* the ceiling that it reaches (as printed)"
-        " or certifies (proved). The line *raise* has one threshold by overlap raise instead, which"
-        " keeps nearly all of delta (docs/theory.md, section 9)."
-        " *ambiguity* is the share of points that two thresholds leave undecided.",
+        " or certifies (proved). The line *raise* has one threshold by overlap raise instead, which keeps"
+        " nearly all of delta (docs/theory.md, section 9). *ambiguity* is the share of points that two"
+        " thresholds leave undecided.",
         "Gradient boosting (scikit-learn's, default settings) is trained on all labels of the training part,"
         " which DevNet does not see."
         + (" This is a quick run: fewer data sets, splits and trees." if quick else ""),
@@ -202,9 +202,8 @@ def _findings(devnet: list[Wrapped], runs: list[Wrapped]) -> Iterator[str]:
         )
         raised = Spread.over(eps[RAISED])
         yield (
-            f"{data}: raising as little as can be proved certifies {raised.mean:.3f} on average"
-            f" ({raised.low:.3f} to {raised.high:.3f}), where Algorithm 1 certifies"
-            f" {Spread.over(eps[PROVED]).mean:.3f}."
+            f"{data}: raise certifies {raised.mean:.3f} on average ({raised.low:.3f} to {raised.high:.3f}),"
+            f" where Algorithm 1 certifies {Spread.over(eps[PROVED]).mean:.3f}."
         )
     count = sum(one.two.fpr.value > LEVEL for one in runs) + sum(one.two.fnr.value > LEVEL for one in runs)
     yield (
@@ -249,7 +248,7 @@ def _chart(runs: list[Wrapped]) -> IntervalChart:
     )
     return IntervalChart(
         "certified",
-        f"The FPR that a detector can certify if it may miss {LEVEL:.0%} of the anomalies",
+        f"The FPR that a detector can certify if it may miss {100 * LEVEL:.0f} % of the anomalies",
         "certified ceiling of the FPR: mean and range over the splits",
         None,
         "",

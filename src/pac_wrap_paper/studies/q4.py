@@ -1,4 +1,4 @@
-"""Q4: how the ceilings and deltas move the ambiguity, where the classes overlap and where they do not."""
+"""Q4: how ceilings and deltas change the ambiguity, with overlapping and with separated classes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -128,5 +128,5 @@ def _chart(cells: list[GridPoint], reading: str) -> HeatMap:
         GRID,
         tuple(tuple(cell.found.ambiguity for cell in row) for row in rows),
         "ambiguity in percent; below it the share of trials whose thresholds are separated",
-        tuple(tuple(f"{cell.found.separated.value:.0%} sep." for cell in row) for row in rows),
+        tuple(tuple(f"{100 * cell.found.separated.value:.0f} % sep." for cell in row) for row in rows),
     )

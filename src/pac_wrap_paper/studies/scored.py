@@ -1,4 +1,4 @@
-"""Detectors at work: what they scored, how those of series are trained, and one wrapped in several ways."""
+"""Scored data sets, the training of detectors of series, and detectors wrapped in several ways."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ RAISED: Final = "raise"
 STRATEGIES: Final[dict[str, Algorithm1 | Hold | Raise]] = {
     PRINTED: Algorithm1(correction=None),
     PROVED: Algorithm1(),
-    "relax, step .01": Algorithm1(step=0.01),
+    "relax, step 0.01": Algorithm1(step=0.01),
     RAISED: Raise(),
     "hold_fnr": Hold("fnr"),
     "hold_fpr": Hold("fpr"),
@@ -159,7 +159,7 @@ class Single:
 
     @property
     def eps(self) -> float:
-        """The ceiling that both rates keep; 1 where nothing is certified."""
+        """The larger ceiling of both rates; 1 where nothing is certified."""
         return max(self.max_fpr, self.max_fnr)
 
     @property
@@ -171,7 +171,7 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """What a trained detector gives on one split: with F1-max, with two thresholds, and with one."""
+    """The rates of a trained detector on one split: with F1-max, with two thresholds, and with one."""
 
     data: str
     detector: str

@@ -1,4 +1,4 @@
-"""Scored series, divided into two parts and wrapped: the runs of nasa and smd, and what they tell."""
+"""Scored series, divided into two parts and wrapped: the runs of nasa and smd, and their findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ STRATEGIES: Final[dict[str, Algorithm1 | Hold | Raise]] = {
     RAISED: Raise(highest=0.9),
 }
 Printed = Mapping[str, tuple[float, ...]]
-_UNPRINTED: Final[Row] = {"eps, proved": None, "eps, raise": None, "nothing kept": None}
+_UNPRINTED: Final[Row] = {"eps, proved": None, "eps, raise": None, "no ceiling kept": None}
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesRun:
-    """One series, or windows of several, divided into two parts: what the wrapper made of it."""
+    """One series, or windows of several, divided into two parts, with the wrapper's rates."""
 
     title: str
     split: str
@@ -47,14 +47,14 @@ class SeriesRun:
 def divide(
     points: Points, seed: int, *, blocks: tuple[int, int] | None = None, share: float = 0.2
 ) -> SeriesSplit:
-    """Return a division of the points: in blocks (so many steps, and the gap between them), or at random."""
+    """Return a division of the points: in blocks (their steps, and the gap between them), or at random."""
     random = np.random.default_rng([seed, 9])
     block, gap = (None, 0) if blocks is None else blocks
     return points.divided(random, calibration=share, block=block, gap=gap)
 
 
 def wrap_series(title: str, points: Points, split: SeriesSplit, seed: int, share: float = 0.2) -> SeriesRun:
-    """Return what the wrapper makes of a division: calibrated on one part, measured on the other."""
+    """Return the run of a division: calibrated on one part, measured on the other."""
     calibration, test = split.calibration, split.test
     wrapped = wrap_scores(
         title,
@@ -85,7 +85,7 @@ def tables_of(
     title = "Rates on the test part (printed FNR and FPR of or and th interchanged)"
     return (
         StudyTable("rates", title, tuple(rate_rows(runs, printed))),
-        StudyTable("sizes", f"Calibration {points}, and what they are worth", tuple(size_rows(runs))),
+        StudyTable("sizes", f"Calibration {points}, and their effective number", tuple(size_rows(runs))),
         extra,
         StudyTable("seeds", "Every seed", tuple(map(detail_row, runs)), detail=True),
     )
@@ -105,12 +105,12 @@ def rate_rows(runs: Sequence[SeriesRun], printed: Printed) -> Iterator[Row]:
                 **rate_cells(wrapped, [one.singles[PRINTED] for one in kept]),
                 "eps, proved": Spread.if_any(_ceilings(group, PROVED)),
                 "eps, raise": Spread.if_any(_ceilings(group, RAISED)),
-                "nothing kept": len(wrapped) - len(kept),
+                "no ceiling kept": len(wrapped) - len(kept),
             }
 
 
 def size_rows(runs: Sequence[SeriesRun]) -> Iterator[Row]:
-    """Yield for each title and split how many points calibrate, what they are worth, and their regime."""
+    """Yield for each title and split how many points calibrate, their effective number, and their regime."""
     for group in grouped(runs):
         row: Row = {"series": group[0].title, "source": _source(group[0])}
         row["AUC"] = Spread.over([one.wrapped.auc for one in group])
@@ -118,7 +118,7 @@ def size_rows(runs: Sequence[SeriesRun]) -> Iterator[Row]:
             sizes = [one.sizes[side] for one in group]
             row[name] = _whole(sizes)
             row[f"k*, {name}"] = _whole([error_budget(n, LEVEL, LEVEL) for n in sizes])
-            row[f"worth, {name}"] = _whole(
+            row[f"effective, {name}"] = _whole(
                 [None if one.effective[side] is None else round(one.effective[side] or 0.0) for one in group]
             )
         row["normals beyond clear_below"] = Spread.over([_overlap(one) for one in group])
@@ -135,7 +135,7 @@ def _overlap(one: SeriesRun) -> float:
 
 
 def _ceilings(runs: Sequence[SeriesRun], title: str) -> list[float]:
-    """Return the ceilings that a strategy certifies, of the runs in which it does."""
+    """Return the ceilings that a strategy certifies, over the runs in which it certifies any."""
     singles = [one.wrapped.singles[title] for one in runs]
     return [single.eps for single in singles if single.certificate.promises]
 
@@ -146,15 +146,15 @@ def above(one: SeriesRun) -> int:
 
 
 def broken(runs: Sequence[SeriesRun]) -> tuple[int, int]:
-    """Return how many rates with one threshold exceed the ceiling they were relaxed to, and of how many."""
+    """Return how many rates with one threshold exceed the ceiling they were relaxed to, and their number."""
     singles = [one.wrapped.singles[PRINTED] for one in runs]
     kept = [single for single in singles if single.certificate.promises]
     count = sum((s.metrics.fpr.value > s.max_fpr) + (s.metrics.fnr.value > s.max_fnr) for s in kept)
     return count, 2 * len(kept)
 
 
-def worth(runs: Sequence[SeriesRun]) -> str:
-    """Return the range of what a calibration point is worth, over both classes, as a share of one."""
+def effective_share(runs: Sequence[SeriesRun]) -> str:
+    """Return the range of the effective number of points over their number, of both classes, in words."""
     shares = [
         size / n for one in runs for size, n in zip(one.effective, one.sizes, strict=True) if size is not None
     ]
@@ -174,7 +174,7 @@ def detail_row(one: SeriesRun) -> Row:
     wrapped, single = one.wrapped, one.wrapped.singles[PRINTED]
     row: Row = {"series": one.title, "split": one.split, "share": one.share, "seed": wrapped.seed}
     row |= {"AUC": wrapped.auc, "normal": one.sizes[0], "anomalous": one.sizes[1]}
-    row |= {"worth, normal": one.effective[0], "worth, anomalous": one.effective[1]}
+    row |= {"effective, normal": one.effective[0], "effective, anomalous": one.effective[1]}
     row |= {"regime": wrapped.certificate.regime.value, "eps": single.max_fpr}
     row |= {"eps, proved": wrapped.singles[PROVED].eps, "eps, raise": wrapped.singles[RAISED].eps}
     named = (("or", wrapped.original), ("tt", wrapped.two), ("th", single.metrics))
@@ -212,7 +212,7 @@ def rate_chart(runs: Sequence[SeriesRun], title: str) -> IntervalChart:
 
 
 def _source(one: SeriesRun) -> str:
-    share = "" if one.share == 0.2 else f", {one.share:.0%} calibrate"
+    share = "" if one.share == 0.2 else f", {100 * one.share:.0f} % calibrate"
     return ("random split" if one.split == "random" else "blocks") + share
 
 
@@ -234,7 +234,7 @@ def if_independent(points: Points, share: float) -> Row:
 
 
 def split_findings(runs: Sequence[SeriesRun], printed: Printed, remark: str = "") -> Iterator[str]:
-    """Yield what each split showed, and which printed ceilings were not reached."""
+    """Yield the findings of each split, and the printed ceilings that were not reached."""
     for split, told in (("random", "Random split"), ("blocks", "Blocks")):
         group = [one for one in runs if one.split == split]
         yield split_sentence(told, group, printed)
@@ -243,7 +243,7 @@ def split_findings(runs: Sequence[SeriesRun], printed: Printed, remark: str = ""
 
 
 def split_sentence(told: str, group: Sequence[SeriesRun], printed: Printed) -> str:
-    """Return what a split showed: printed ceilings reached, rates above ceilings, the worth of points."""
+    """Return the findings of a split: printed ceilings reached, rates above ceilings, effective points."""
     limits = [as_meant(printed[one.title])["eps"] for one in group if one.title in printed]
     eps = [one.wrapped.singles[PRINTED].max_fpr for one in group if one.title in printed]
     reached = sum(value <= limit for value, limit in zip(eps, limits, strict=True))
@@ -253,13 +253,13 @@ def split_sentence(told: str, group: Sequence[SeriesRun], printed: Printed) -> s
         f"{told}: the printed relaxed ceiling or a lower one is reached in {reached} of {len(eps)} runs. With"
         f" two thresholds {count} of {2 * len(group)} test rates lie above {LEVEL}, where about"
         f" {expected:.0f} would if points were independent; with one threshold {failed} of {of} lie above the"
-        f" ceiling it was relaxed to.{_compared(group)} A calibration point is worth {worth(group)}"
-        " independent ones."
+        f" ceiling it was relaxed to.{_compared(group)} A calibration point carries the information of"
+        f" {effective_share(group)} independent ones."
     )
 
 
 def _compared(group: Sequence[SeriesRun]) -> str:
-    """Return what Algorithm 1 certifies on average and what raise does, where both certify something."""
+    """Return the mean ceilings of Algorithm 1 and of raise, over the runs in which both certify one."""
     pairs = [[one.wrapped.singles[title].eps for title in (PROVED, RAISED)] for one in group]
     kept = [pair for pair in pairs if max(pair) < 1.0]
     if not kept:
@@ -267,7 +267,7 @@ def _compared(group: Sequence[SeriesRun]) -> str:
     proved, raised = (Spread.over(side).mean for side in zip(*kept, strict=True))
     return (
         f" Over the {len(kept)} runs in which both certify something, Algorithm 1 certifies {proved:.3f} on"
-        f" average, and raising as little as can be proved {raised:.3f}."
+        f" average, and raise certifies {raised:.3f}."
     )
 
 

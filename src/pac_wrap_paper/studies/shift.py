@@ -1,4 +1,4 @@
-"""The shift study: anomalies move towards the normal points after calibration, without and with room."""
+"""The shift study: anomalies move towards the normal points, and a promise tolerates that or does not."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,8 +46,8 @@ class ShiftStep:
     fnr: Rate
     simulated: ViolationRate
     exact: ExactViolation
-    # the probability of a broken FNR promise with room for the shift as it is, or why there is none
-    with_room: dict[str, float | str]
+    # the probability of a broken FNR promise that tolerates the true shift, or why there is none
+    tolerating: dict[str, float | str]
 
 
 def run(seed: int = 0, trials: int = 4000, quick: bool = False, progress: Progress = silent) -> Study:
@@ -82,8 +82,8 @@ def run(seed: int = 0, trials: int = 4000, quick: bool = False, progress: Progre
         )
         simulated = violation_rate(*population, (N, N), asked, trials=trials, random=random, future=future)
         exact = exact_violation(*population, (N, N), asked, future=future)
-        with_room = _with_room(gamma, population, future, towards)
-        steps.append(ShiftStep(gamma, rates.fpr, misses.fnr, simulated, exact, with_room))
+        tolerating = _tolerating(gamma, population, future, towards)
+        steps.append(ShiftStep(gamma, rates.fpr, misses.fnr, simulated, exact, tolerating))
     return Study(
         question="shift",
         title="Distribution shift",
@@ -95,17 +95,17 @@ def run(seed: int = 0, trials: int = 4000, quick: bool = False, progress: Progre
             " and gives no number of normal ones. The other columns are over"
             f" {trials:,} calibrations, with the rates counted on {n_population:,} points of each class."
             + (" This is a quick run." if quick else ""),
-            "*With room*: the same calibrations with room for a shift of exactly this size, by each of three"
-            " distances, which are known for two Gaussians. Their density ratio has no bound, so that room"
-            f" cannot cover it; *known weights* are clipped where {BEYOND:g} of the future points weigh more,"
-            " and as much is taken from the ceiling.",
+            "*With tolerance*: the same calibrations, tolerating a shift of exactly this size, by each of"
+            " three distances, which are known for two Gaussians. Their density ratio has no bound, so no"
+            f" tolerance of a density ratio covers it; *known weights* are clipped where {BEYOND:g} of the"
+            " future points weigh more, and the ceiling is lowered by the same share.",
         ),
         tables=(
             StudyTable("rates", "Rates after the shift", tuple(map(_row, steps))),
             StudyTable(
-                "room",
-                "The probability that the FNR promise is broken, with room for a shift of exactly this size",
-                tuple(_room_row(step) for step in steps if step.gamma),
+                "tolerance",
+                "The probability that the FNR promise is broken, tolerating a shift of exactly this size",
+                tuple(_tolerance_row(step) for step in steps if step.gamma),
             ),
         ),
         findings=tuple(_findings(steps)),
@@ -118,7 +118,7 @@ def _distance(gamma: float) -> float:
     return gamma * MEAN * sqrt(DIMENSIONS) / SIGMA
 
 
-def _rooms(gamma: float) -> dict[str, TotalVariation | KL | ChiSquared]:
+def _tolerances(gamma: float) -> dict[str, TotalVariation | KL | ChiSquared]:
     """Return the distances between two Gaussians, which are known; a score has no larger ones."""
     d = _distance(gamma)
     return {
@@ -128,16 +128,16 @@ def _rooms(gamma: float) -> dict[str, TotalVariation | KL | ChiSquared]:
     }
 
 
-def _with_room(
+def _tolerating(
     gamma: float, population: tuple[Floats, Floats], future: tuple[Floats, Floats], towards: Floats
 ) -> dict[str, float | str]:
-    """Return how probable a broken FNR promise is with each kind of room, and with known weights."""
+    """Return how probable a broken FNR promise is at each tolerance, and with known weights."""
     if not gamma:
         return {}
     found: dict[str, float | str] = {}
-    for name, room in _rooms(gamma).items():
+    for name, distance in _tolerances(gamma).items():
         try:
-            asked = Guarantee(LEVEL, LEVEL, shift=(None, room))
+            asked = Guarantee(LEVEL, LEVEL, shift=(None, distance))
         except InputError:  # the distance is no smaller than the ceiling
             found[name] = "refused"
             continue
@@ -169,15 +169,18 @@ def _with_weights(gamma: float, scores: Floats, future: Floats, towards: Floats)
     return float(chances @ np.fromiter(broken, dtype=np.float64, count=N + 1))
 
 
-def _room_row(step: ShiftStep) -> Row:
-    rooms = _rooms(step.gamma)
-    sizes = {f"{name} distance": f"{room.size:.4g}" for name, room in rooms.items()}
+def _tolerance_row(step: ShiftStep) -> Row:
+    distances = _tolerances(step.gamma)
+    sizes = {f"{name} distance": f"{distance.size:.4g}" for name, distance in distances.items()}
     return {
         "gamma": f"{step.gamma:g}",
         **sizes,
         "bound of weights": f"{_bound(step.gamma):.3g}",
-        "without room": step.exact.fnr,
-        **{f"room for {name}" if name in rooms else name: value for name, value in step.with_room.items()},
+        "without tolerance": step.exact.fnr,
+        **{
+            f"tolerating {name}" if name in distances else name: value
+            for name, value in step.tolerating.items()
+        },
     }
 
 
@@ -214,21 +217,24 @@ def _findings(steps: list[ShiftStep]) -> Iterator[str]:
             f" at least {floor(1000 * last[1]) / 1000:.3f} of calibrations fail."
         )
     yield (
-        "The paper finds that the guarantees nearly hold up to gamma = .06. A budget of"
-        f" {error_budget(N, LEVEL, LEVEL)} errors among {N:,} leaves some room below the ceiling, so a"
-        " typical rate stays near it for a while; the promised confidence is lost earlier."
+        "The paper finds that the guarantees nearly hold up to gamma = 0.06. A budget of"
+        f" {error_budget(N, LEVEL, LEVEL)} errors among {N:,} keeps typical rates some way below the ceiling,"
+        " so they stay near it for a while; the promised confidence is lost earlier."
     )
-    with_room = [value for step in steps for value in step.with_room.values()]
-    kept = [value for value in with_room if isinstance(value, float)]
+    tolerating = [value for step in steps for value in step.tolerating.values()]
+    kept = [value for value in tolerating if isinstance(value, float)]
     if kept and broken:
-        refused, few = with_room.count("refused"), with_room.count("too few labels")
+        refused, few = tolerating.count("refused"), tolerating.count("too few labels")
         yield (
-            f"With room for the shift as it is, or with known weights, the promise holds wherever it is made:"
-            f" it is broken in at most {max(kept):.3f} of calibrations, in {len(kept)} of {len(with_room)}"
+            "If the promise tolerates the true shift, or weights are known, it holds wherever it is made: it"
+            f" is broken in at most {max(kept):.3f} of calibrations, in {len(kept)} of {len(tolerating)}"
             f" cases; in {refused} a total variation above the ceiling is refused, and in {few} the labels"
             " are too few and the certificate says so."
         )
-    yield "The FPR does not depend on gamma: its threshold comes from normal points alone, which do not move."
+    yield (
+        "The FPR does not depend on gamma, because its threshold comes from normal points alone, which do not"
+        " move."
+    )
 
 
 def _chart(steps: list[ShiftStep]) -> LineChart:

@@ -95,16 +95,16 @@ def _runs(points: Points, seed: int) -> Iterator[SeriesRun]:
 
 
 def _spacing(scores: list[Floats], labels: list[Labels], every: int, seed: int, trials: int) -> Row:
-    """Return what windows of 15 steps are worth at one spacing, and how often divisions break a ceiling."""
+    """Return the effective number of windows at one spacing, and how often divisions break a ceiling."""
     points = pooled(scores, labels, 15, every)
     normal, anomalous = (points.scores[points.of_class(kind)] for kind in (False, True))
     thresholds = calibrate(normal, anomalous, ASKED).thresholds
     row: Row = {"every": every, "windows": points.scores.size}
     for name, kind in (("normal", False), ("anomalous", True)):
         found = points.dependence(thresholds, kind)
-        row |= {name: points.of_class(kind).size, f"worth, {name}": None, f"spacing, {name}": None}
+        row |= {name: points.of_class(kind).size, f"effective, {name}": None, f"spacing, {name}": None}
         if found is not None:
-            row |= {f"worth, {name}": found.effective, f"spacing, {name}": found.lag * every}
+            row |= {f"effective, {name}": found.effective, f"spacing, {name}": found.lag * every}
     random = np.random.default_rng([seed, 11, every])
     broken = points.violation(ASKED, random, trials=trials, calibration=HALF, block=BLOCK, gap=GAP)
     return (
@@ -120,49 +120,51 @@ def _setting(count: int, seeds: int, quick: bool) -> tuple[str, ...]:
         f"An LSTM encoder-decoder is trained on each of {count} machines; its reconstruction error is made"
         " comparable across machines by the mean and the spread of its logarithm on the training part. A"
         " point is a window: the first 15 or 30 of every 60, 120 or 240 steps, with the largest score of its"
-        f" steps, anomalous if any step is. {SHARE:.0%} of the windows calibrate. Ceilings and deltas"
-        f" {LEVEL}, Algorithm 1 in steps of .1, as printed (*eps*) and where it is a theorem (*eps, proved*),"
-        f" and overlap raise up to .9 (*eps, raise*); {seeds} seeds. Cells give the mean and the range over"
-        " the seeds.",
+        f" steps, anomalous if any step is. {100 * SHARE:.0f} % of the windows calibrate. Ceilings and deltas"
+        f" {LEVEL}, Algorithm 1 in steps of 0.1, as printed (*eps*) and where it is a theorem (*eps,"
+        f" proved*), and overlap raise up to 0.9 (*eps, raise*); {seeds} seeds. Cells give the mean and the"
+        " range over the seeds.",
         f"The copy of the data has the series of {len(smd_machines())} of 28 machines; the missing ones are"
         f" {absent}. The paper had all of them, so its sizes differ.",
         f"*Blocks*: {BLOCK:,} steps (a day), and a gap of {GAP} steps between calibration and test. Spacing"
-        f" is studied with {HALF:.0%} of the windows calibrating, so that none is left with too few"
+        f" is studied with {100 * HALF:.0f} % of the windows calibrating, so that none is left with too few"
         " anomalies." + (" Quick run: few machines, hardly trained." if quick else ""),
     )
 
 
 def _findings(runs: list[SeriesRun], spacings: list[Row]) -> Iterator[str]:
     yield (
-        "What is guaranteed: nothing unconditionally. The promise is proved for independent points; on series"
-        " it is conditional on mixing. The column *worth* estimates how many independent points there are"
-        " from their errors at the thresholds. The estimate is too high where few errors are allowed, because"
-        " few errors show little; it treats machines as drawn at random, and is pessimistic for the same"
-        " machines."
+        "Nothing is guaranteed unconditionally: the promise is proved for independent points, and on series"
+        " it is conditional on mixing. The column *effective* estimates from the errors at the thresholds how"
+        " many independent points carry as much information. The estimate is too high where few errors are"
+        " allowed, because few errors show little; it treats machines as drawn at random, and is pessimistic"
+        " for the same machines."
     )
     yield from series_runs.split_findings([one for one in runs if one.share == SHARE], SMD)
     larger = list(dict.fromkeys(one.title for one in runs if one.share != SHARE))
     if larger:
         yield (
-            f"With {SHARE:.0%} calibrating there are too few anomalous windows ({min_samples(LEVEL, LEVEL)}"
-            f" are needed) in: {', '.join(larger)}. Nothing is cleared then, and no FNR is promised; a second"
-            " row has the smallest share, in whole percent, that suffices."
+            f"With {100 * SHARE:.0f} % calibrating there are too few anomalous windows"
+            f" ({min_samples(LEVEL, LEVEL)} are needed) in: {', '.join(larger)}. Nothing is cleared then, and"
+            " no FNR is promised; a second row has the smallest share, in whole percent, that suffices."
         )
-    worth = [(row["every"], row["normal"], row["worth, normal"], row["FPR exceeded"]) for row in spacings]
+    spaced = [
+        (row["every"], row["normal"], row["effective, normal"], row["FPR exceeded"]) for row in spacings
+    ]
     ends = [
-        f"every {every} steps {count:,} normal windows are worth about {size:,.0f}, and {rate.value:.2f} of"
-        " divisions in blocks exceed the FPR ceiling"
-        for every, count, size, rate in (worth[0], worth[-1])
+        f"every {every} steps {count:,} normal windows carry the information of about {size:,.0f}, and"
+        f" {rate.value:.2f} of divisions in blocks exceed the FPR ceiling"
+        for every, count, size, rate in (spaced[0], spaced[-1])
         if isinstance(count, int) and isinstance(size, float) and isinstance(rate, Rate)
     ]
     if ends:
         yield (
-            f"Windows of 15 steps: {'; '.join(ends)}. Spacing brings n nearer to what the windows are worth;"
-            " it adds no information."
+            f"Windows of 15 steps: {'; '.join(ends)}. Spacing brings n nearer to the effective number of"
+            " windows; it adds no information."
         )
     rates = [one.wrapped.two.fpr.value for one in runs if one.split == "random"]
     yield (
-        f"FPR_tt lies between {min(rates):.3f} and {max(rates):.3f} with a random split; the printed .000 in"
+        f"FPR_tt lies between {min(rates):.3f} and {max(rates):.3f} with a random split; the printed 0.000 in"
         " four rows would be explained by scores that were squashed and saturate."
     )
 

@@ -1,4 +1,4 @@
-"""What a question of the paper returns: tables of rows, findings in words, and charts."""
+"""The answer to a question of the paper: tables of rows, findings in words, and charts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Progress = Callable[[float, str], None]
 
 
 def silent(share: float, text: str) -> None:
-    """Tell nobody how far a study is."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class StudyTable:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The answer to one question: what was done, what came out, what it means.
+    """The answer to one question: setting, tables, findings and charts.
 
     `setting` and `findings` are paragraphs; numbers in them come from the rows.
     """

@@ -1,4 +1,4 @@
-"""The watch on real data: series in their order of time, and changes of a known size."""
+"""The monitor on real data: series in their order of time, and changes of a known size."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ ALPHA: Final = 0.01
 MOST_ROWS: Final = 20_000
 
 
-class Watched(NamedTuple):
+class Monitored(NamedTuple):
     """A classifier with its certificate and curve, and rows that neither trained nor calibrated it."""
 
     name: str
@@ -47,8 +47,8 @@ class Watched(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def watched_rows(name: str, seed: int) -> Watched:
-    """Return a data set of which a quarter trains, a quarter calibrates and the rest is to be watched."""
+def monitored_rows(name: str, seed: int) -> Monitored:
+    """Return a data set of which a quarter trains, a quarter calibrates and the rest is monitored."""
     data = load(name)
     rows, labels = np.asarray(data.X, dtype=float), data.y
     order = np.random.default_rng([seed, 13]).permutation(labels.size)
@@ -58,28 +58,28 @@ def watched_rows(name: str, seed: int) -> Watched:
     normal, anomalous = (scores[calibrated][labels[calibrated] == label] for label in (0, 1))
     certificate, curve = calibrate(normal, anomalous, ASKED[name]), certify_curve(normal, anomalous)
     spread = rows[trained].std(axis=0)
-    return Watched(name, model, certificate, curve, rows[rest], labels[rest], scores[rest], spread)
+    return Monitored(name, model, certificate, curve, rows[rest], labels[rest], scores[rest], spread)
 
 
 # rows by their places in, scores and labels out
 Rows = tuple[Floats, Labels]
-Change = Callable[[Watched, Indices, float, Generator], Rows]
+Change = Callable[[Monitored, Indices, float, Generator], Rows]
 
 
-def noise(data: Watched, places: Indices, size: float, random: Generator) -> Rows:
-    """Add noise to every measurement, of so many of its standard deviations."""
+def noise(data: Monitored, places: Indices, size: float, random: Generator) -> Rows:
+    """Add noise to every measurement; `size` is its standard deviation, in those of the measurement."""
     rows = data.rows[places]
     moved = rows + random.normal(size=rows.shape) * size * data.spread
     return np.asarray(data.model.decision_function(moved)), data.labels[places]
 
 
-def flips(data: Watched, places: Indices, size: float, random: Generator) -> Rows:
+def flips(data: Monitored, places: Indices, size: float, random: Generator) -> Rows:
     """Flip every label with this chance."""
     labels = data.labels[places]
     return data.scores[places], np.where(random.random(labels.size) < size, 1 - labels, labels)
 
 
-def contamination(data: Watched, places: Indices, size: float, random: Generator) -> Rows:
+def contamination(data: Monitored, places: Indices, size: float, random: Generator) -> Rows:
     """Put anomalies, labelled normal, in the place of this share of the normal rows."""
     labels, places = data.labels[places], places.copy()
     swapped = np.flatnonzero((labels == 0) & (random.random(labels.size) < size))
@@ -87,8 +87,8 @@ def contamination(data: Watched, places: Indices, size: float, random: Generator
     return data.scores[places], labels
 
 
-def nothing(data: Watched, places: Indices, size: float, random: Generator) -> Rows:
-    """Leave all as it is."""
+def nothing(data: Monitored, places: Indices, size: float, random: Generator) -> Rows:
+    """Return the rows and labels unchanged."""
     return data.scores[places], data.labels[places]
 
 
@@ -144,13 +144,13 @@ class Changed:
             "orders": len(self.alarms),
             "alarms before": self.before,
             "alarms after": len(after),
-            "rows until then, median": int(np.median(delays)) if delays else None,
-            "mostly of": names[0][0] if names else None,
+            "median rows until the alarm": int(np.median(delays)) if delays else None,
+            "most alarms from": names[0][0] if names else None,
         }
 
 
-def changed(data: Watched, name: str, change: Change, size: float, orders: int, seed: int) -> Changed:
-    """Return what a watch makes of a change halfway, in several random orders of the rows."""
+def changed(data: Monitored, name: str, change: Change, size: float, orders: int, seed: int) -> Changed:
+    """Return the first alarms after a change halfway, in several random orders of the rows."""
     alarms, errors = [], np.zeros((2, 2))
     half = min(MOST_ROWS, data.labels.size) // 2
     for number in range(orders):
@@ -169,11 +169,11 @@ def changed(data: Watched, name: str, change: Change, size: float, orders: int, 
 
 
 def all_changes(seed: int, quick: bool, orders: int, progress: Progress) -> Iterator[Changed]:
-    """Yield what a watch makes of every change of both data sets."""
+    """Yield the alarms and rates of every change of both data sets."""
     names = ("thyroid",) if quick else tuple(ASKED)
     for place, name in enumerate(names):
         progress(place / len(names), f"changing {name}")
-        data = watched_rows(name, seed)
+        data = monitored_rows(name, seed)
         for title, change, sizes in CHANGES:
             for size in sizes:
                 yield changed(data, title, change, size, orders, seed)
@@ -195,7 +195,7 @@ OUTCOMES: Final[dict[Outcome, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A series, calibrated on its first half and watched in the second."""
+    """A series, calibrated on its first half and monitored on the second."""
 
     data: str
     name: str
@@ -208,7 +208,7 @@ class Series:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether there was an alarm, and whether the rate of the whole watched part is above its ceiling."""
+        """Whether there was an alarm, and whether the rate of the monitored part is above its ceiling."""
         if self.rate.value > LEVEL:
             return "missed" if self.alarm is None else "right"
         return "quiet" if self.alarm is None else "a burst"
@@ -221,7 +221,7 @@ class Series:
             "series": self.name,
             "every": self.every,
             "calibration points": self.calibrated,
-            "FPR of the watched part": self.rate,
+            "FPR of the monitored part": self.rate,
             "lowest fifth": min(self.parts),
             "highest fifth": max(self.parts),
             "alarm at point": None if alarm is None else alarm.row,
@@ -233,18 +233,18 @@ class Series:
 
 
 def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
-    """Return when the watch alarms and whether it was right; `trials` are orders of changed rows, 20."""
+    """Return when the monitor alarms and whether it is right; `trials` are orders of changed rows, 20."""
     names = [("nasa", name) for name in NASA] + [("smd", name) for name in smd_machines()]
     names = names[5:8] if quick else names
     series: list[Series] = []
     for place, (data, name) in enumerate(names):
-        progress(0.5 * place / len(names), f"watching {name}")
-        series += watched_series(data, name, seed)
+        progress(0.5 * place / len(names), f"monitoring {name}")
+        series += monitored_series(data, name, seed)
     orders = (5 if quick else ORDERS) if trials is None else trials
     changes = list(all_changes(seed, quick, orders, lambda share, text: progress(0.5 + share / 2, text)))
     return Study(
         question="watch",
-        title="The watch",
+        title="Monitoring",
         setting=_setting(orders, quick),
         tables=(
             StudyTable("outcomes", "Series in their order of time", tuple(_outcomes(series))),
@@ -256,17 +256,19 @@ def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress:
     )
 
 
-def watched_series(data: str, name: str, seed: int) -> Iterator[Series]:
-    """Yield what the watch makes of one series, for every spacing of its points."""
+def monitored_series(data: str, name: str, seed: int) -> Iterator[Series]:
+    """Yield the outcome of one series for every spacing of its points."""
     loaded = load(data, name)
     forest = IsolationForest(random_state=seed).fit(loaded.X[: loaded.n_train])
     scores, labels = anomaly_scores(forest, loaded.X[loaded.n_train :]), loaded.y[loaded.n_train :]
     for every in SPACINGS:
-        yield watch_second_half(data, name, every, scores[::every], labels[::every], seed)
+        yield monitor_second_half(data, name, every, scores[::every], labels[::every], seed)
 
 
-def watch_second_half(data: str, name: str, every: int, scores: Floats, labels: Labels, seed: int) -> Series:
-    """Return what the watch makes of the normal points of the second half, in time and shuffled."""
+def monitor_second_half(
+    data: str, name: str, every: int, scores: Floats, labels: Labels, seed: int
+) -> Series:
+    """Return the alarms on the normal points of the second half, in their order of time and shuffled."""
     half = labels.size // 2
     calibration, future = scores[:half][labels[:half] == 0], scores[half:][labels[half:] == 0]
     certificate = calibrate(calibration, [], Guarantee(LEVEL, None))
@@ -287,16 +289,17 @@ def _setting(orders: int, quick: bool) -> tuple[str, ...]:
     return (
         "*Series*: an isolation forest with its usual settings is trained on the training part of each NASA"
         " channel of the paper and of each server machine. The normal points of the first half of the test"
-        f" part calibrate an FPR of at most {LEVEL} with a delta of .05; those of the second half are watched"
-        f" in their order, with an alpha of {ALPHA}: every step, and every {SPACINGS[1]}th step. (Anomalies"
-        " come in one to three stretches, too few to calibrate an FNR in the order of time.) *Right*: an"
-        " alarm, and the rate of the whole watched part is above the ceiling. *A burst*: an alarm, and that"
-        " rate is not. *Missed*: no alarm, though it is. *Quiet*: no alarm, and it is not. The same points"
-        f" are then watched in {SHUFFLES} random orders.",
-        f"*Changes*: a quarter of thyroid and of celeba trains gradient boosting and a quarter calibrates"
+        f" part calibrate an FPR of at most {LEVEL} with a delta of 0.05; those of the second half are"
+        f" monitored in their order, with an alpha of {ALPHA}: every step, and every {SPACINGS[1]}th step."
+        " (Anomalies come in one to three stretches, too few to calibrate an FNR in the order of time.)"
+        " *Right*: an alarm, and the rate of the whole monitored part is above the ceiling. *A burst*: an"
+        " alarm, though this rate is not above it. *Missed*: no alarm, though the rate is above the ceiling."
+        f" *Quiet*: no alarm, and the rate is not above it. The same points are then monitored in {SHUFFLES}"
+        " random orders.",
+        "*Changes*: a quarter of thyroid and of celeba trains gradient boosting and a quarter calibrates"
         f" ceilings of the FPR and FNR of {thyroid} on thyroid and {celeba} on celeba. The rest comes in"
-        f" {orders} random orders, at most 20,000 rows each, all labelled; from the middle on something is"
-        f" changed. Promises, undecided points and scores are watched, under one alpha of {ALPHA}."
+        f" {orders} random orders, at most 20,000 rows each, all labelled; from the middle on one thing is"
+        f" changed. Promises, undecided points and scores are monitored, under one alpha of {ALPHA}."
         + (" Quick run: few series, and thyroid alone." if quick else ""),
     )
 
@@ -312,7 +315,9 @@ def _outcomes(series: Sequence[Series]) -> Iterator[Row]:
                 "alarms": sum(one.alarm is not None for one in group),
                 **{name: sum(one.outcome == name for one in group) for name in OUTCOMES},
                 "alarms in random orders": _shuffled(group),
-                "of those kept": _shuffled([one for one in group if one.rate.value <= LEVEL]),
+                "of series that keep the ceiling": _shuffled(
+                    [one for one in group if one.rate.value <= LEVEL]
+                ),
             }
 
 
@@ -332,19 +337,20 @@ def _series_findings(series: Sequence[Series]) -> Iterator[str]:
         kept = [one for one in group if one.rate.value <= LEVEL]
         yield (
             f"With {told}, {len(alarms)} of {len(group)} series raise an alarm, and {len(bursts)} of these"
-            f" alarms are bursts: of {len(kept)} series that keep their ceiling over the whole watched part,"
-            f" {len(bursts)} raise one. The same points in a random order do in {_shuffled(kept)} cases."
+            f" alarms are bursts: of {len(kept)} series that keep their ceiling over the whole monitored"
+            f" part, {len(bursts)} raise one. In a random order the same points raise an alarm in"
+            f" {_shuffled(kept)} cases."
         )
     missed = [one for one in apart if one.outcome == "missed"]
     yield (
-        "A burst is what its name says: errors of a series come one after the other, and while they do, the"
-        " next point is an error more often than promised. The watch assumes that it is not, whatever came"
-        " before (docs/theory.md, eq. (80)), so for neighbouring steps of a series alpha says nothing. It is"
-        " not the bet that is wrong: the promise of the certificate itself is about independent points."
+        "In a burst, errors of a series follow each other, and meanwhile the next point is an error more"
+        " often than promised. The monitor assumes that this never happens, whatever came before"
+        " (docs/theory.md, eq. (80)), so alpha does not bound false alarms on neighbouring steps of a series."
+        " The test is not wrong there: the promise of the certificate itself is about independent points."
     )
     yield (
-        f"Points further apart depend less on each other, and there are fewer of them: {len(missed)} of"
-        f" {sum(one.rate.value > LEVEL for one in apart)} series above their ceiling raise no alarm then,"
+        f"Points that are further apart depend less on each other, but there are fewer of them: {len(missed)}"
+        f" of {sum(one.rate.value > LEVEL for one in apart)} series above their ceiling raise no alarm then,"
         f" with rates of up to {max((one.rate.value for one in missed), default=LEVEL):.3f} over at most"
         f" {max(one.rate.n for one in apart)} points."
     )
@@ -353,8 +359,8 @@ def _series_findings(series: Sequence[Series]) -> Iterator[str]:
 def _change_findings(changes: Sequence[Changed]) -> Iterator[str]:
     before, orders = sum(one.before for one in changes), sum(len(one.alarms) for one in changes)
     yield (
-        f"Before a change {before} of {orders} orders raise an alarm; the three kinds of watches together may"
-        f" do so in {3 * ALPHA:.0%}, and the certificate's delta and the curve's come on top."
+        f"Before a change {before} of {orders} orders raise an alarm; all tests together may"
+        f" do so with probability {100 * ALPHA:.0f} %, plus the deltas of the certificate and of the curve."
     )
     kept = [one for one in changes if not one.broken]
     broken = [one for one in changes if one.broken]
@@ -384,7 +390,7 @@ def _chart(series: Sequence[Series], every: int) -> IntervalChart:
     )
     return IntervalChart(
         f"every-{every}",
-        f"False alarms in the watched half of each series, {_apart(every)} a point",
+        f"False alarms in the monitored half of each series, {_apart(every)} a point",
         "share of normal points above the threshold: whole half, and range over its fifths",
         LEVEL,
         f"ceiling {LEVEL}",

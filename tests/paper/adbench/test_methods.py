@@ -59,7 +59,7 @@ def test_contamination_is_pyods_threshold() -> None:
     rows = RANDOM.normal(size=(100, 2))
     fitted = knn.KNN(contamination=0.1).fit(rows)
     given = division([0.0], [1.0], fitted.decision_scores_.tolist(), 0.02)
-    setting = METHODS["contamination .1"](given)
+    setting = METHODS["contamination 0.1"](given)
     fresh = fitted.decision_function(RANDOM.normal(size=(500, 2)))
     assert np.array_equal(fresh >= setting.anomaly_from, fresh > fitted.threshold_)
     assert (setting.max_alarms, METHODS["contamination, true share"](given).max_alarms) == (0.1, 0.02)
@@ -192,7 +192,7 @@ def test_probabilities_keep_the_order_of_scores() -> None:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Scoring, "result", lambda self, *files: SCORED)
     quick = {name: method for name, method in METHODS.items() if name in ("greatest F1", "abstain")}
-    monkeypatch.setattr(methods, "METHODS", {**quick, "contamination .1": METHODS["contamination .1"]})
+    monkeypatch.setattr(methods, "METHODS", {**quick, "contamination 0.1": METHODS["contamination 0.1"]})
     monkeypatch.setattr(methods, "FEWER", {"greatest F1": 3})
     return empty_cache(tmp_path, monkeypatch)
 

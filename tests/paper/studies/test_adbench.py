@@ -18,7 +18,7 @@ def test_a_quick_run_on_the_real_tables(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     done = invoke("reproduce", "adbench", "--quick", "--out", tmp_path / "results")
     assert done.code == 0, done.err
-    assert done.out.startswith("ADBench. What a threshold is worth")
+    assert done.out.startswith("ADBench. Thresholds compared")
     names = set(os.listdir(tmp_path / "results"))
     assert {"adbench.md", "adbench.json", "adbench-tables.svg", "adbench-exceeded.csv"} <= names
     with (tmp_path / "results" / "adbench-exceeded.csv").open(newline="") as text:

@@ -102,7 +102,7 @@ def test_rates_have_the_printed_columns_and_a_row_for_each_split(
     titles = ["S-1"] if name == "nasa" else list(printed)
     assert list(dict.fromkeys(row["series"] for row in rows)) == titles
     assert {tuple(row) for row in rows} == {
-        ("series", "source", *COLUMNS, "eps, proved", "eps, raise", "nothing kept")
+        ("series", "source", *COLUMNS, "eps, proved", "eps, raise", "no ceiling kept")
     }
     for title in titles:
         sources = [row["source"] for row in rows if row["series"] == title]
@@ -115,7 +115,7 @@ def test_rates_have_the_printed_columns_and_a_row_for_each_split(
     assert [(row["series"], row["source"]) for row in sizes] == [
         (row["series"], row["source"]) for row in rows if row["source"] != "printed"
     ]
-    assert {"AUC", "normal", "k*, normal", "worth, normal", "anomalous", "regimes"} <= set(sizes[0])
+    assert {"AUC", "normal", "k*, normal", "effective, normal", "anomalous", "regimes"} <= set(sizes[0])
     assert len(watched[name].rows("seeds")) == len(sizes)
 
 
@@ -143,7 +143,10 @@ def test_two_thresholds_err_on_the_test_part_as_counted_here(watched: dict[str, 
         assert size["tt above"] == sum(seed[rate].value > EPS for rate in ("FPR_tt", "FNR_tt"))
         for kind, flagged in ((0, drawn > above), (1, drawn < below)):
             units = points.positions[parts.calibration][labels == kind] // points.every
-            name_of, errors = ("worth, anomalous" if kind else "worth, normal"), flagged[labels == kind]
+            name_of, errors = (
+                ("effective, anomalous" if kind else "effective, normal"),
+                flagged[labels == kind],
+            )
             if errors.all() or not errors.any():
                 assert (seed[name_of], size[name_of]) == (None, None)
                 continue
@@ -259,8 +262,8 @@ def test_the_spacing_of_smd_counts_its_windows(watched: dict[str, Watched]) -> N
             labels = sizes[f"15-{row['every']}"]
             assert (row["windows"], row["anomalous"]) == (labels.size, labels.sum())
         for kind in ("normal", "anomalous"):
-            if row[f"worth, {kind}"] is not None:
-                assert 0 < row[f"worth, {kind}"] <= row[kind]
+            if row[f"effective, {kind}"] is not None:
+                assert 0 < row[f"effective, {kind}"] <= row[kind]
                 assert row[f"spacing, {kind}"] % row["every"] == 0
         assert row["FPR exceeded"].n == row["FNR exceeded"].n == 50
 
@@ -289,7 +292,7 @@ def test_a_run_that_certifies_nothing_shows_no_error_rates() -> None:
     points = window_points(random.normal(-6.0 * labels), labels)
     parts = points.divided(random)
     (row,) = rate_rows([wrap_series("upside down", points, parts, 0)], {})
-    assert (row["eps"], row["ERR"], row["FNR_th"], row["nothing kept"]) == (None, None, None, 1)
+    assert (row["eps"], row["ERR"], row["FNR_th"], row["no ceiling kept"]) == (None, None, None, 1)
 
 
 def test_whole_numbers_that_differ_between_seeds_are_told_by_their_range() -> None:

@@ -89,7 +89,7 @@ def test_sizes_and_budgets_are_those_of_the_stated_protocol(watched: Watched) ->
             mine = [
                 row for row in found if (row["data"], row["detector"], row["rate"]) == (data, detector, rate)
             ]
-            assert [row["calibration"] for row in mine] == ["50%", "75%", "100%"]
+            assert [row["calibration"] for row in mine] == ["50 %", "75 %", "100 %"]
             assert tuple(row["n"] for row in mine) == sizes
             assert [row["k*"] for row in mine] == [largest_budget(n) for n in sizes]
             assert tuple(row["printed"] for row in mine) == Q1[data, detector, rate]

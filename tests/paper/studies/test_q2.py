@@ -176,7 +176,7 @@ def test_relaxed_ceilings_lie_on_their_grid_and_proving_never_tightens_them(watc
     for one in watched.wrappings:
         singles = one.wrapped.singles
         assert list(singles) == list(STRATEGIES)
-        for title, step in (("relax, as printed", 10), ("relax", 10), ("relax, step .01", 100)):
+        for title, step in (("relax, as printed", 10), ("relax", 10), ("relax, step 0.01", 100)):
             assert (singles[title].max_fpr - EPS) * step == pytest.approx(
                 round((singles[title].max_fpr - EPS) * step), abs=1e-6
             )

@@ -1,4 +1,4 @@
-"""The watch on real data: what it makes of bursts, and of changes of a known size."""
+"""The monitor on real data: bursts, and changes of a known size."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ from pac_wrap_paper.studies.watch import (
     SHUFFLES,
     Changed,
     changed,
-    watch_second_half,
-    watched_rows,
+    monitor_second_half,
+    monitored_rows,
 )
 from statistical.claims import assert_at_most, assert_power
 from support.datafolder import needs
@@ -25,7 +25,7 @@ def test_errors_in_bursts_raise_an_alarm_that_the_same_errors_in_any_order_do_no
     scores = RNG.random(4000)
     scores[2000:] = 0.0
     scores[2500:2600] = 1.0  # a twentieth of the second half, all at once
-    found = watch_second_half("made", "up", 1, scores, np.zeros(4000, dtype=np.int8), seed=0)
+    found = monitor_second_half("made", "up", 1, scores, np.zeros(4000, dtype=np.int8), seed=0)
     assert found.outcome == "a burst"
     assert found.alarm is not None
     assert 500 < found.alarm.row < 520
@@ -37,7 +37,7 @@ def test_errors_in_bursts_raise_an_alarm_that_the_same_errors_in_any_order_do_no
 def test_independent_points_are_quiet_as_long_as_nothing_changes(shift: float, outcome: str) -> None:
     scores = np.random.default_rng(1).random(4000)
     scores[2000:] += shift
-    found = watch_second_half("made", "up", 1, scores, np.zeros(4000, dtype=np.int8), seed=0)
+    found = monitor_second_half("made", "up", 1, scores, np.zeros(4000, dtype=np.int8), seed=0)
     assert found.outcome == outcome
     assert found.shuffled == (SHUFFLES if shift else 0)
     assert (found.rate.value > LEVEL) == bool(shift)
@@ -46,9 +46,9 @@ def test_independent_points_are_quiet_as_long_as_nothing_changes(shift: float, o
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["thyroid", "celeba"])
 def test_changes_of_a_known_size_are_noticed_and_nothing_before(name: str) -> None:
-    """40 orders without a change, three watches with an alpha of .01 each; then the largest changes."""
+    """40 orders without a change, three tests under one alpha of 0.01; then the largest changes."""
     needs(name)
-    data = watched_rows(name, 0)
+    data = monitored_rows(name, 0)
     (_, nothing, _), *others = CHANGES
     same = changed(data, "nothing", nothing, 0.0, ORDERS, 1)
     assert not same.broken
@@ -67,7 +67,7 @@ def test_a_row_says_what_was_broken_and_when_it_was_noticed() -> None:
     found = Changed("thyroid", "nothing", 0.0, 100, 0.005, 0.2, (None, None))
     assert found.broken == ("FNR",)
     row = found.row()
-    assert (row["alarms before"], row["alarms after"], row["rows until then, median"]) == (0, 0, None)
+    assert (row["alarms before"], row["alarms after"], row["median rows until the alarm"]) == (0, 0, None)
 
 
 @pytest.mark.slow
