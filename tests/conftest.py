@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-import typer.testing
 from hypothesis import HealthCheck, settings
 
 from pac_wrap.ranks.kernels import kernels, library
 from pac_wrap.tables.files import csv_files
 from support import flushing as switches
-from support import processes
+from support import postgres, processes
 from support.examples import ALL, FEW
 
 # the same examples on every run, however long they take: a failure is a change in the code, never luck
@@ -32,8 +30,13 @@ for name, number in (("few", FEW), ("all", ALL)):
     )
 settings.load_profile("few")
 
-# the commands are put together once, not for each of the thousands that are called in this process
-setattr(typer.testing, "_get_command", cache(typer.main.get_command))  # noqa: B010
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Any]:
+    """Yield a connection to a PostgreSQL server, which is started once; what is done there is rolled back."""
+    with postgres.server() as connection:
+        yield connection
+
 
 LEFT_OUT = pytest.StashKey[int]()
 SPENT = pytest.StashKey[float]()

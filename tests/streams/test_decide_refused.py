@@ -5,6 +5,7 @@ import io
 import pytest
 
 from pac_wrap.streams.decide import Asked, decide_lines, is_streamed
+from pac_wrap.tables.files import text_format
 from pac_wrap.tables.files.text_format import LONGEST, read_start
 from support.pieces import RULE, Pieces, TextFormat, rows_of, stopped
 from support.strategies import refusal
@@ -159,21 +160,27 @@ def test_what_has_to_be_read_whole_is_not_streamed(content: bytes) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["a,s\nx,1\n", pytest.param('"a,s\n', marks=pytest.mark.slow), '{"s":1}\n', 'a,s\nx,1\n"y,1\n'],
+    ["a,s\nx,1\n", '"a,s\n', '{"s":1}\n', 'a,s\nx,1\n"y,1\n'],
 )
-def test_a_row_without_an_end_is_refused_before_it_fills_the_memory(content: str) -> None:
+def test_a_row_without_an_end_is_refused_before_it_fills_the_memory(
+    content: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # what begins with a quote is read again with every piece
+    longest = 1 << 20 if '"' in content and "{" not in content else LONGEST
+    monkeypatch.setattr(text_format, "LONGEST", longest)
+
     class Endless(Pieces):
         read = 0
 
         def read1(self, size: int, /) -> bytes:
             self.read += size
-            assert self.read < 20 * LONGEST
+            assert self.read < 20 * longest
             return super().read1(size) or (b"\n" if content.count('"') == 1 else b"x") * size
 
     source = Endless(content.encode())
     start = read_start(source)
     sentence = refusal(lambda: decide_lines(RULE, source, start, io.BytesIO(), Asked("s", True)))
-    assert sentence.startswith(f"a row is longer than {LONGEST:,} bytes")
+    assert sentence.startswith(f"a row is longer than {longest:,} bytes")
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,20 @@ def certificate(**options: Any) -> Certificate:
     return calibrate(rng.normal(0, 1, 300), rng.normal(2, 1, 300), **options)
 
 
+MADE: dict[str, Certificate] = {}
+
+
+def made_once(name: str, options: dict[str, Any]) -> Certificate:
+    """Return the certificate of a rule, which all examples share."""
+    return MADE.get(name) or MADE.setdefault(name, certificate(**options))
+
+
 @every_rule
 @given(whole=scores(), cuts=st.lists(st.integers(0, 30)))
 def test_any_chunking_gives_the_verdicts_of_the_whole(
     options: dict[str, Any], whole: Floats, cuts: list[int]
 ) -> None:
-    made = certificate(**options)
+    made = made_once(repr(options), options)
     batches = np.split(whole, sorted(cut for cut in cuts if cut <= whole.size))
     stream = VerdictStream(made, batches)
     found = list(stream)

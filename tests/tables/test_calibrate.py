@@ -22,8 +22,8 @@ from pac_wrap.tables.calibrate import TableSource, calibrate, certify_curve
 from pac_wrap.tables.table import Table, open_table
 from support.patience import LIMIT
 from support.shell import invoke, one_sentence, parquet, write
-from support.strategies import RULES, refusal, scores_of_any_type
-from support.tables import scores_of
+from support.strategies import RULES, every_rule, refusal, scores_of_any_type
+from support.tables import empty_database, scores_of
 
 FORMATS = ["csv", "parquet", "jsonl", "npz"]
 
@@ -36,7 +36,7 @@ def written(folder: Path, name: str, scores: Any, labels: Any) -> Path:
         np.savez(path, s=columns["s"], y=columns["y"])
         return path
     form = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet, ROW_GROUP_SIZE 2048"}
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.register("columns", columns)
         options = form.get(path.suffix, "FORMAT json")
         connection.execute(f"COPY (SELECT s, y FROM columns) TO '{path}' ({options})")
@@ -65,20 +65,40 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HELD_COPY", 0)
 
 
-@pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize("options", RULES.values(), ids=[*RULES])
-@pytest.mark.parametrize("form", FORMATS)
-def test_every_format_and_rule_gives_the_certificate_of_the_scores_in_memory(
-    form: str, options: dict[str, Any], tmp_path: Path
-) -> None:
+def in_parts(folder: Path, form: str, rows: int) -> tuple[list[Path], Any, Any]:
+    """Return three files of a format, and the scores and labels in them."""
     rng = np.random.default_rng(3)
-    labels = (rng.random(30_000) < 0.3).astype(int)
-    scores = rng.normal(size=30_000) + 2.0 * labels
+    labels = (rng.random(rows) < 0.3).astype(int)
+    scores = rng.normal(size=rows) + 2.0 * labels
     scores[::7] = np.round(scores[::7])
     files = [
-        written(tmp_path, f"{place}.{form}", scores[start:end], labels[start:end])
-        for place, (start, end) in enumerate([(0, 1), (1, 9_000), (9_000, 30_000)])
+        written(folder, f"{place}.{form}", scores[start:end], labels[start:end])
+        for place, (start, end) in enumerate([(0, 1), (1, rows // 3), (rows // 3, rows)])
     ]
+    return files, scores, labels
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("options", [RULES["two thresholds if needed"], RULES["raise"]], ids=["two", "raise"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_gives_the_certificate_of_the_scores_in_memory(
+    form: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    files, scores, labels = in_parts(tmp_path, form, 30_000)
+    assert certificate(files, **options) == whole(scores, labels, **options)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], Any, Any]:
+    return in_parts(tmp_path_factory.mktemp("parts"), "parquet", 6_000)
+
+
+@pytest.mark.usefixtures("small_chunks")
+@every_rule
+def test_every_rule_gives_the_certificate_of_the_scores_in_memory(
+    options: dict[str, Any], parts: tuple[list[Path], Any, Any]
+) -> None:
+    files, scores, labels = parts
     assert certificate(files, **options) == whole(scores, labels, **options)
 
 
@@ -154,7 +174,7 @@ def test_rows_without_a_label_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
 def test_a_file_without_a_column_that_others_have_is_named(form: str, tmp_path: Path) -> None:
     good = written(tmp_path, f"good.{form}", [0.1, 0.9], [0, 1])
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         options = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet"}.get(form, "FORMAT json")
         connection.execute(f"COPY (SELECT 0.5 AS s, 7 AS z) TO '{tmp_path / 'odd'}.{form}' ({options})")
     odd = tmp_path / f"odd.{form}"
@@ -416,7 +436,7 @@ def test_groups_and_kinds_are_columns(form: str, tmp_path: Path) -> None:
     labels = np.tile([0, 1], 2000)
     scores, names = rng.normal(4.0 * labels, 1.0), rng.choice(["a", "b", "c"], labels.size)
     path = tmp_path / f"table.{form}"
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.register("columns", {"s": scores, "y": labels, "g": names.astype(object)})
         header = ", HEADER" if form == "csv" else ""
         connection.execute(f"COPY (SELECT s, y, g FROM columns) TO '{path}' (FORMAT {form}{header})")

@@ -18,6 +18,7 @@ from pac_wrap.tables.files.connection import MISFIT
 from pac_wrap.tables.files.csv_files import checked_score
 from pac_wrap.tables.table import found_files, open_found
 from support.shell import CERTIFICATE
+from support.tables import empty_database
 
 RULE = Certificate.load(CERTIFICATE)
 # what engines read in ways of their own
@@ -66,7 +67,7 @@ def test_a_score_is_what_python_reads_or_is_refused(text: str, tmp_path: Path) -
 def test_every_short_text_is_read_as_python_reads_it() -> None:
     texts = ["".join(some) for size in (1, 2, 3, 4) for some in product("019.e+-_ \tnaif(", repeat=size)]
     read = checked_score("text").replace(f"error('{MISFIT}')", "NULL")
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.register("texts", {"place": np.arange(len(texts)), "text": np.array(texts, dtype=object)})
         rows = connection.execute(f"SELECT {read} FROM texts ORDER BY place").fetchall()
     wrong = [text for text, (found,) in zip(texts, rows, strict=True) if not same(found, number(text))]

@@ -10,7 +10,6 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,20 +22,15 @@ from pac_wrap.report.account import account_of
 from pac_wrap.report.render import as_json
 from pac_wrap.tables.database import Source, UnansweredError, calibrate, from_answers
 from pac_wrap.tables.sql import Dialect, quote_name
-from support import postgres, sparksession
+from support import sparksession
 from support.slow import slow_but
 from support.strategies import RULES, refusal
+from support.tables import empty_database
 
 HOSTILE = "a\"b`c'd; DROP TABLE t; --"
 WIDE = {"duckdb": "DOUBLE", "postgres": "DOUBLE PRECISION"}
 NARROW = {"duckdb": "FLOAT", "postgres": "REAL"}
 LOOSE = Guarantee(0.2, 0.2, 0.1, 0.1)
-
-
-@pytest.fixture(scope="module")
-def connection() -> Iterator[Any]:
-    with postgres.server() as connection:
-        yield connection
 
 
 class Database:
@@ -56,22 +50,25 @@ class Database:
         self.connection.execute(f"DROP TABLE IF EXISTS {table}")
         self.connection.execute(f"CREATE TABLE {table} ({score} {kind}, {label} {label_type})")
         rows = list(zip(np.asarray(scores).tolist(), np.asarray(labels).tolist(), strict=True))
-        if self.name == "duckdb" and np.asarray(labels).dtype.kind == "i":  # many at once
+        if self.name == "duckdb" and np.asarray(scores).dtype.kind == "f":  # many at once
             self.connection.register("given", {"s": np.asarray(scores), "y": np.asarray(labels)})
             self.connection.execute(f"INSERT INTO {table} SELECT s, y FROM given")
             return
-        places = "%s, %s" if self.name == "postgres" else "?, ?"
-        if rows:
-            self.connection.cursor().executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+        if self.name == "postgres":
+            with self.connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copied:
+                for row in rows:
+                    copied.write_row(row)
+        elif rows:
+            self.connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
 
 
 @pytest.fixture(params=["duckdb", "postgres"])
 def database(request: pytest.FixtureRequest) -> Iterator[Database]:
     if request.param == "duckdb":
-        with duckdb.connect() as opened:
+        with empty_database() as opened:
             yield Database("duckdb", opened)
     else:
-        server = request.getfixturevalue("connection")
+        server = request.getfixturevalue("postgresql")
         with server.transaction(force_rollback=True):
             yield Database("postgres", server)
 
@@ -142,7 +139,7 @@ values = st.sampled_from([-inf, -1.5, -0.0, 0.0, 5e-324, 0.1, 0.2, 0.3, 0.1 + 0.
 @given(rows=st.lists(st.tuples(values, st.integers(0, 1)), min_size=1, max_size=40))
 def test_any_scores_give_the_certificate_of_memory(options: dict[str, Any], rows: list[Any]) -> None:
     scores, labels = map(np.array, zip(*rows, strict=True))
-    with duckdb.connect() as opened, warnings.catch_warnings():
+    with empty_database() as opened, warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
         database = Database("duckdb", opened)
         database.fill(scores, labels)
@@ -264,25 +261,25 @@ def test_scores_that_are_upside_down_are_warned_about(database: Database) -> Non
     calibrate(database, "t", score="s", label="y", dialect=database.name)
 
 
-def test_too_few_digits_are_refused(connection: Any) -> None:
-    with connection.transaction(force_rollback=True):
-        database = Database("postgres", connection)
+def test_too_few_digits_are_refused(postgresql: Any) -> None:
+    with postgresql.transaction(force_rollback=True):
+        database = Database("postgres", postgresql)
         database.fill(*drawn(2000, 6.0))
-        connection.execute("SET LOCAL extra_float_digits = 0")
+        postgresql.execute("SET LOCAL extra_float_digits = 0")
 
         def as_text(statement: str) -> list[Any]:
             # as psql prints it; psycopg asks for all digits by itself
             inner = statement.rstrip(";")
             columns = f"SELECT * FROM ({inner}) AS found"
             with (
-                connection.cursor() as cursor,
+                postgresql.cursor() as cursor,
                 cursor.copy(f"COPY ({columns}) TO STDOUT (FORMAT csv)") as out,
             ):
                 return list(csv.reader(io.StringIO(b"".join(bytes(part) for part in out).decode())))
 
         message = refusal(lambda: calibrate(as_text, "t", score="s", label="y"))
         assert message.startswith("the database writes 0.1 + 0.2 as '0.3', so scores lose digits on the way")
-        connection.execute("SET LOCAL extra_float_digits = 1")
+        postgresql.execute("SET LOCAL extra_float_digits = 1")
         found = calibrate(as_text, "t", score="s", label="y")
         assert found == in_memory(*drawn(2000, 6.0))
 
@@ -303,7 +300,7 @@ def replayed(database: Database, source: Source, request: Request) -> tuple[str,
 
 @pytest.fixture
 def answered() -> Iterator[tuple[str, Source, Certificate]]:
-    with duckdb.connect() as opened:
+    with empty_database() as opened:
         database = Database("duckdb", opened)
         database.fill(*drawn(2000, 6.0))
         source = Source("t", "s", "y")
@@ -355,7 +352,7 @@ def test_every_end_that_is_cut_off_is_noticed(answered: tuple[str, Source, Certi
 
 @cache
 def some_answers() -> tuple[str, Source, Certificate]:
-    with duckdb.connect() as opened:
+    with empty_database() as opened:
         database = Database("duckdb", opened)
         database.fill(*drawn(300, 2.0))
         source = Source("t", "s", "y")
@@ -429,7 +426,7 @@ def test_what_is_no_csv_is_said() -> None:
 
 def test_a_certificate_without_digests_says_what_it_cannot_show() -> None:
     scores, labels = drawn(1000, 5.0)
-    with duckdb.connect() as opened:
+    with empty_database() as opened:
         database = Database("duckdb", opened)
         database.fill(scores, labels)
         found = calibrate(database, "t", score="s", label="y", dialect="ansi")
@@ -473,7 +470,7 @@ def test_spark_computes_the_same_in_its_own_sql(tmp_path: Path) -> None:
 
 
 def test_the_range_of_the_scores_is_noted() -> None:
-    with duckdb.connect() as database:
+    with empty_database() as database:
         rows = "SELECT (i - 300) / 4 AS score, i > 900 AS label FROM range(1000) AS r (i)"
         database.execute(f"CREATE TABLE t AS {rows}")
         found = calibrate(lambda text: database.execute(text).fetchall(), "t", dialect="duckdb")

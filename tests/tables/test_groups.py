@@ -20,7 +20,7 @@ from pac_wrap.tables.decide import decide_groups_table, evaluate_groups_table, o
 from pac_wrap.tables.sql import group_verdict_sql, join_sql, spellings
 from pac_wrap.tables.table import found_files, open_found, open_table
 from support.postgres import server
-from support.tables import calibrate_groups_table
+from support.tables import calibrate_groups_table, empty_database
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -116,9 +116,17 @@ def test_groups_come_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     )
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-@pytest.mark.parametrize("target", [".parquet", ".csv", ".jsonl"])
-@pytest.mark.parametrize("column", ["name", "number"])
+@pytest.mark.parametrize(
+    ("ending", "target", "column"),
+    [
+        ("parquet", ".parquet", "number"),
+        ("parquet", ".csv", "name"),
+        ("parquet", ".jsonl", "number"),
+        ("csv", ".parquet", "name"),
+        ("csv", ".csv", "number"),
+        ("csv", ".jsonl", "name"),
+    ],
+)
 def test_rows_are_decided_in_order_by_their_own_rule(
     ending: str, target: str, column: str, tmp_path: Path
 ) -> None:
@@ -132,7 +140,7 @@ def test_rows_are_decided_in_order_by_their_own_rule(
     ):
         counted = decide_groups_table(table, certificate, ("score", column), out, output_options(out.name))
     read = f"SELECT * FROM '{out}'" if target != ".csv" else f"FROM read_csv('{out}', all_varchar = true)"
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         result = connection.execute(read).df()
     expected = certificate.verdicts(frame["score"], frame[column])
     assert result["verdict"].astype(int).tolist() == expected.tolist()
@@ -241,7 +249,7 @@ def test_the_rules_decide_in_duckdb_as_in_memory() -> None:
     frame = drawn()
     certificate = ruled(frame)
     expected = certificate.verdicts(frame["score"], frame["name"]).tolist()
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.register("frame", frame)
         connection.execute("CREATE TABLE scores AS SELECT row_number() OVER () AS row, * FROM frame")
         verdict = group_verdict_sql(certificate, "score", "name")
@@ -270,10 +278,11 @@ def test_numbers_in_a_column_of_doubles_are_the_groups_that_they_are_in_memory()
     certificate, scores, groups = numbered()
     expected = certificate.verdicts(scores, groups).tolist()
     assert set(expected) == {0, 1}
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.execute("CREATE TABLE scores (row INT, score DOUBLE, g DOUBLE)")
-        rows = [(row, score, group) for row, (score, group) in enumerate(zip(scores, groups, strict=True))]
-        connection.executemany("INSERT INTO scores VALUES (?, ?, nullif(?, 'nan'::DOUBLE))", rows)
+        given = {"row": np.arange(len(scores)), "score": np.array(scores), "g": np.array(groups)}
+        connection.register("given", given)
+        connection.execute("INSERT INTO scores SELECT row, score, nullif(g, 'nan'::DOUBLE) FROM given")
         verdict = group_verdict_sql(certificate, "score", "g")
         found = connection.execute(f"SELECT {verdict} FROM scores ORDER BY row").fetchall()
         assert [row[0] for row in found] == expected
@@ -304,10 +313,12 @@ def test_floats_and_times_with_fractions_are_the_groups_that_they_are_in_memory(
 ) -> None:
     labels = np.tile(np.repeat([0, 1], 50), len(values))
     scores = np.arange(labels.size) + 1000.0 * labels
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.execute(f"CREATE TABLE scores (row INT, score DOUBLE, g {kind})")
-        rows = zip(range(labels.size), scores.tolist(), np.repeat(values, 100).tolist(), strict=True)
-        connection.executemany("INSERT INTO scores VALUES (?, ?, ?)", list(rows))
+        texts = list(map(str, values))  # NaN in an array would be NULL
+        given = {"row": np.arange(labels.size), "score": scores, "g": np.repeat(texts, 100).astype(object)}
+        connection.register("given", given)
+        connection.execute("INSERT INTO scores FROM given")
         groups = connection.execute("SELECT g FROM scores ORDER BY row").fetchnumpy()["g"]
         certificate = calibrate_labelled(scores, labels, ASKED, by=groups)
         expected = certificate.verdicts(scores, groups).tolist()
@@ -402,7 +413,7 @@ def test_one_threshold_at_infinity_declares_everything_normal() -> None:
     assert certificate.rules[:, 0].tolist() == [np.inf, np.inf]
     values = [1.0, np.inf]
     assert certificate.verdicts(values, ["a", "a"]).tolist() == [0, 0]
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.register("scores", {"score": np.array(values), "name": np.array(["a", "a"], dtype=object)})
         verdict = group_verdict_sql(certificate, "score", "name")
         assert connection.execute(f"SELECT {verdict} FROM scores").fetchall() == [(0,), (0,)]
@@ -488,7 +499,7 @@ def test_a_backslash_ends_no_text_however_postgresql_is_set() -> None:
 def test_a_column_whose_name_has_lines_keeps_it_in_sql(name: str) -> None:
     certificate = calibrate_labelled(np.arange(400.0), np.arange(400) >= 200, by=["g"] * 400)
     quoted = name.replace('"', '""')
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.execute(f'CREATE TABLE scores AS SELECT 300.0 AS "{quoted}", \'g\' AS "{quoted}g"')
         verdict = group_verdict_sql(certificate, name, f"{name}g")
         assert connection.execute(f"SELECT {verdict} FROM scores").fetchall() == [(1,)]
@@ -497,7 +508,7 @@ def test_a_column_whose_name_has_lines_keeps_it_in_sql(name: str) -> None:
 def test_many_rows_that_threads_share_stay_in_order(tmp_path: Path) -> None:
     certificate = calibrate_labelled(np.arange(400.0), np.arange(400) >= 200, by=[0, 1] * 200)
     source, out = tmp_path / "t.parquet", tmp_path / "out.parquet"
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         rows = "SELECT i AS id, i % 400 AS score, i % 2 AS number FROM range(300000) r (i)"
         connection.execute(f"COPY ({rows}) TO '{source}' (FORMAT parquet)")
         with (

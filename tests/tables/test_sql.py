@@ -1,8 +1,6 @@
-from collections.abc import Iterator
 from math import inf, nan, nextafter
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,7 @@ from pac_wrap import InputError, Rule, Verdict
 from pac_wrap.base.floats import ScoreType, rounding_edge
 from pac_wrap.method.rule import Thresholds
 from pac_wrap.tables.sql import Dialect, prediction_set_sql, quote_name, quote_text, verdict_sql
-from support import postgres
+from support.tables import empty_database
 
 TINY, HUGE = 5e-324, 1.7976931348623157e308
 RULES = {
@@ -62,7 +60,7 @@ def select(rule: Thresholds, column: str, dialect: Dialect, kind: ScoreType = "f
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
 def test_duckdb_agrees_with_the_rule_to_the_last_bit(rule: Thresholds) -> None:
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.execute(f"CREATE TABLE t (id INTEGER, {quote_name(HOSTILE)} DOUBLE)")
         rows = list(enumerate([*probes(rule), nan, None]))
         connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
@@ -70,15 +68,9 @@ def test_duckdb_agrees_with_the_rule_to_the_last_bit(rule: Thresholds) -> None:
     assert found == expected(rule)
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[Any]:
-    with postgres.server() as connection:
-        yield connection
-
-
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
-def test_postgres_agrees_with_the_rule_to_the_last_bit(rule: Thresholds, database: Any) -> None:
-    with database.transaction(force_rollback=True), database.cursor() as cursor:
+def test_postgres_agrees_with_the_rule_to_the_last_bit(rule: Thresholds, postgresql: Any) -> None:
+    with postgresql.transaction(force_rollback=True), postgresql.cursor() as cursor:
         cursor.execute(f"CREATE TABLE t (id INTEGER, {quote_name(HOSTILE, 'postgres')} DOUBLE PRECISION)")
         cursor.executemany("INSERT INTO t VALUES (%s, %s)", list(enumerate([*probes(rule), nan, None])))
         cursor.execute(select(rule, HOSTILE, "postgres") + " ORDER BY id")
@@ -103,14 +95,14 @@ def narrow_probes(rule: Thresholds) -> list[float]:
 @pytest.mark.parametrize("rule", NARROW.values(), ids=list(NARROW))
 @pytest.mark.parametrize("kind", ["REAL", "DOUBLE PRECISION"])
 def test_postgres_decides_rounded_and_unrounded_scores_alike(
-    kind: str, rule: Thresholds, database: Any
+    kind: str, rule: Thresholds, postgresql: Any
 ) -> None:
     wide = narrow_probes(rule)
     with np.errstate(over="ignore", under="ignore"):
         narrow = np.array(wide).astype(np.float32)
     verdicts = rule.rule.verdicts(narrow).tolist()
     given_scores = narrow.astype(float).tolist() if kind == "REAL" else wide
-    with database.transaction(force_rollback=True), database.cursor() as cursor:
+    with postgresql.transaction(force_rollback=True), postgresql.cursor() as cursor:
         cursor.execute(f"CREATE TABLE t (id INTEGER, s {kind})")
         cursor.executemany("INSERT INTO t VALUES (%s, %s)", list(enumerate(given_scores)))
         cursor.execute(select(rule, "s", "postgres", "float32") + " ORDER BY id")
@@ -124,7 +116,7 @@ def test_duckdb_decides_rounded_and_unrounded_scores_alike(kind: str, rule: Thre
     with np.errstate(over="ignore", under="ignore"):
         narrow = np.array(wide).astype(np.float32)
     columns = {"id": np.arange(len(wide)), "s": narrow if kind == "FLOAT" else np.array(wide)}
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.register("t", columns)
         found = connection.execute(select(rule, "s", "duckdb", "float32") + " ORDER BY id")
         assert [row[0] for row in found.fetchall()] == rule.rule.verdicts(narrow).tolist()
@@ -133,7 +125,7 @@ def test_duckdb_decides_rounded_and_unrounded_scores_alike(kind: str, rule: Thre
 def test_narrow_columns_are_widened_before_they_are_compared() -> None:
     rule = Rule(0.1, 0.1)
     narrow = np.array([0.1], dtype=np.float32)
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.execute("CREATE TABLE t AS SELECT CAST(0.1 AS FLOAT) AS s")
         found = connection.execute(f"SELECT {verdict_sql(rule, 's')} FROM t").fetchone()
     assert found == (rule.verdicts(narrow)[0],)
@@ -147,7 +139,7 @@ def test_spark_has_its_own_quotes() -> None:
 
 @given(st.text(min_size=1).filter(lambda text: "\0" not in text))
 def test_any_name_and_text_survive_quoting(text: str) -> None:
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         found = connection.execute(f"SELECT {quote_text(text)} AS {quote_name(text)}")
         assert found.fetchall() == [(text,)]
         assert found.description is not None

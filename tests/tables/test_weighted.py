@@ -9,8 +9,9 @@ import pytest
 
 from pac_wrap import Certificate, calibrate, calibrate_labelled
 from support.shell import invoke, refused
+from support.tables import empty_database
 
-ROWS = 300_000
+ROWS = 60_000
 BOUND: dict[str, Any] = {"weight_bound": 3.0}
 
 
@@ -25,7 +26,7 @@ def columns() -> dict[str, Any]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the same rows as one file of many row groups, as three files, and as others."""
     path = tmp_path_factory.mktemp("weights")
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         connection.register("arrays", columns())
         connection.execute("CREATE TABLE given AS SELECT *, row_number() OVER () AS i FROM arrays")
         for name, options in (
@@ -34,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("all.jsonl", "FORMAT json"),
         ):
             connection.execute(f"COPY (SELECT s, y, w FROM given ORDER BY i) TO '{path / name}' ({options})")
-        for part, (low, high) in enumerate(((0, 1), (1, 170_000), (170_000, ROWS))):
+        for part, (low, high) in enumerate(((0, 1), (1, 34_000), (34_000, ROWS))):
             rows = f"SELECT s, y, w FROM given WHERE i > {low} AND i <= {high} ORDER BY i"
             connection.execute(f"COPY ({rows}) TO '{path / f'part-{part}.parquet'}'")
     return path

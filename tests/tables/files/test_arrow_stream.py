@@ -19,12 +19,12 @@ from pac_wrap.tables.files.connection import batches, gathered
 from pac_wrap.tables.table import open_table
 from support.shell import parquet
 from support.strategies import refusal
-from support.tables import scores_of
+from support.tables import empty_database, scores_of
 
 
 @pytest.fixture
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as opened:
+    with empty_database() as opened:
         yield opened
 
 
@@ -34,21 +34,19 @@ def numbers(rows: int, where: str = "true") -> str:
 
 @pytest.mark.parametrize("rows", [0, 1, 2047, 2048, 2049, 700_000])
 @pytest.mark.parametrize("where", ["true", "i % 5 = 1", "i > 2040", "false"])
-@pytest.mark.parametrize("size", [1, 5000, 1 << 20])
-def test_rows_are_those_of_fetchnumpy(
-    connection: duckdb.DuckDBPyConnection, rows: int, where: str, size: int
-) -> None:
+def test_rows_are_those_of_fetchnumpy(connection: duckdb.DuckDBPyConnection, rows: int, where: str) -> None:
     query = numbers(rows, where)
     expected = connection.execute(query).fetchnumpy()
-    # a pair is valid until the next one only
-    found = [(s.copy(), y.copy()) for s, y in gathered(batches(connection.sql(query)), size)]
-    scores = np.concatenate([np.empty(0), *(s for s, _ in found)])
-    marks = np.concatenate([np.empty(0, dtype=np.uint8), *(y for _, y in found)])
-    assert scores.tobytes() == np.asarray(expected["s"]).tobytes()
-    assert marks.tobytes() == np.asarray(expected["y"]).tobytes()
-    assert (scores.dtype.name, marks.dtype.name) == ("float64", "uint8")
-    if size == 1 << 20:
-        assert len(found) == (scores.size > 0)
+    for size in (1, 5000, 1 << 20):
+        # a pair is valid until the next one only
+        found = [(s.copy(), y.copy()) for s, y in gathered(batches(connection.sql(query)), size)]
+        scores = np.concatenate([np.empty(0), *(s for s, _ in found)])
+        marks = np.concatenate([np.empty(0, dtype=np.uint8), *(y for _, y in found)])
+        assert scores.tobytes() == np.asarray(expected["s"]).tobytes()
+        assert marks.tobytes() == np.asarray(expected["y"]).tobytes()
+        assert (scores.dtype.name, marks.dtype.name) == ("float64", "uint8")
+        if size == 1 << 20:
+            assert len(found) == (scores.size > 0)
 
 
 def test_a_stream_that_nobody_finishes_is_let_go(connection: duckdb.DuckDBPyConnection) -> None:
