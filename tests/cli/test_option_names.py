@@ -20,7 +20,10 @@ LABELLED = [GOLDEN / "scores.csv", "--score", "score", "--label", "label"]
         ),
         (["calibrate", *LABELLED, "--delta-fnr", "0"], "--delta-fnr must lie"),
         (["calibrate", *LABELLED, "--confidence", "1.5"], "--confidence must lie"),
-        (["calibrate", *LABELLED, "--confidence", ".9", "--delta-fpr", ".1"], "--confidence says how surely"),
+        (
+            ["calibrate", *LABELLED, "--confidence", ".9", "--delta-fpr", ".1"],
+            "--confidence must come without",
+        ),
         (["curve", *LABELLED, "--max-fnr", "3"], "--max-fnr must lie"),
         (["curve", *LABELLED, "--delta-fpr", "7"], "--delta-fpr must lie"),
         (["plan", "--max-fpr", "9"], "--max-fpr must lie"),

@@ -232,8 +232,14 @@ def test_certificates_without_kinds_are_as_they_were() -> None:
         (NORMAL, KINDS, ASKED, "algorithm1", "use abstain, hold_fnr or hold_fpr"),
         (NORMAL, {}, None, None, "must have 1 to 40 kinds, got 0"),
         (NORMAL, {str(i): [1.0] for i in range(41)}, None, None, "must have 1 to 40 kinds, got 41"),
-        (NORMAL, {"": STOLEN}, None, None, "a kind must be named by a text of 1 to 200 characters, got ''"),
-        (NORMAL, {3: STOLEN}, None, None, "a kind must be named by a text"),
+        (
+            NORMAL,
+            {"": STOLEN},
+            None,
+            None,
+            "the name of a kind must be a text of 1 to 200 characters",
+        ),
+        (NORMAL, {3: STOLEN}, None, None, "the name of a kind must be a text"),
         (NORMAL, {"a": [1.0, nan]}, None, None, "anomalous scores of 'a' must not contain NaN, got 1 of 2"),
         (NORMAL, KINDS, "0.05", None, "guarantee must be a Guarantee"),
         (NORMAL, KINDS, ASKED, "other", "overlap must be one of"),
@@ -249,7 +255,7 @@ def test_what_does_not_fit_is_refused_in_one_sentence(
 
 
 def test_ceilings_of_kinds_need_scores_by_kind() -> None:
-    with pytest.raises(InputError, match="'stolen' has a ceiling of its own"):
+    with pytest.raises(InputError, match="'stolen' has its own ceiling"):
         calibrate(NORMAL, STOLEN, ASKED)
     with pytest.raises(InputError, match="--kind"):
         calibrate_labelled([0.1, 0.9], [0, 1], ASKED)
@@ -262,7 +268,7 @@ def test_ceilings_of_kinds_need_scores_by_kind() -> None:
         ({None: 0.1}, "max_fnr names no kind"),
         ({"a": 2.0}, "max_fnr of 'a' must lie strictly between 0 and 1"),
         ({"a": 1e-16}, "max_fnr of 'a' must be at least"),
-        ({7: 0.1}, "a kind must be named by a text"),
+        ({7: 0.1}, "the name of a kind must be a text"),
     ],
 )
 def test_a_guarantee_refuses_what_is_no_ceiling_of_a_kind(ceilings: object, message: str) -> None:

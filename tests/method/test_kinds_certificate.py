@@ -48,7 +48,7 @@ def test_a_file_gives_it_back(tmp_path: Path) -> None:
         (CERTIFICATE, 1, {"digest": "x"}, "not a digest"),
         (CERTIFICATE, 1, {"n": -1}, "there cannot be -1 anomalous scores"),
         (CERTIFICATE, 1, {"kind": "b"}, "each once"),
-        (CERTIFICATE, 1, {"kind": ""}, "a kind must be named by a text"),
+        (CERTIFICATE, 1, {"kind": ""}, "the name of a kind must be a text"),
         (CERTIFICATE, 1, {"error": "false alarm"}, "cannot be a false alarm"),
         (CERTIFICATE, 1, {"delta": 0.01}, "budget|asked for together"),
         (CERTIFICATE, 1, {"threshold": -9.0}, "does not follow|must lie|beyond|between|threshold of"),
@@ -121,7 +121,7 @@ def test_hostile_names_stay_on_their_line() -> None:
     [
         (lambda one: one.precision(0.1), "depends on the mix of kinds"),
         (lambda one: one.workload(0.1), "depends on the mix of kinds"),
-        (lambda one: one.radius(0.3), "bear different shifts"),
+        (lambda one: one.radius(0.3), "a promise for each kind"),
     ],
 )
 def test_what_depends_on_the_mix_of_kinds_is_refused(

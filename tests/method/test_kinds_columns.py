@@ -58,7 +58,7 @@ def test_a_request_says_which_label_marks_an_anomaly() -> None:
         ({"kinds": np.linspace(0, 1, 600)}, "column 'kinds' must hold kinds: texts, .* its type is float64"),
         ({"kinds": KINDS[1:]}, "scores and kinds must have the same length, got 600 and 599"),
         ({"kinds": pd.Series(KINDS, index=range(1, 601)), "scores": pd.Series(SCORES)}, "the same index"),
-        ({"by": KINDS}, "by goes with neither kinds nor weights; leave it out"),
+        ({"by": KINDS}, "by cannot be combined with kinds or weights; remove by"),
         ({"weights": SCORES, "weight_bound": 2.0}, "scores by kind take no weights"),
         ({"pool": True}, "together and pool are for groups; give by too"),
         ({"guarantee": Guarantee(0.05, {"stolen": 0.1})}, "no ceiling for the anomalous kind 'takeover'"),
@@ -72,5 +72,5 @@ def test_what_does_not_fit_together_is_refused(arguments: dict[str, Any], words:
 
 @pytest.mark.parametrize("more", [{"weights": SCORES, "weight_bound": 9.0}, {"seed": 1}])
 def test_groups_take_no_weights(more: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="by goes with neither kinds nor weights"):
+    with pytest.raises(InputError, match="by cannot be combined with kinds or weights"):
         calibrate_labelled(SCORES, LABELS, by=KINDS, **more)

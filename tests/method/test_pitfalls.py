@@ -29,7 +29,7 @@ def test_a_missing_label_is_no_normal_point(missing: Any) -> None:
 
 
 def test_a_strategy_without_effect_is_refused() -> None:
-    with pytest.raises(InputError, match="a Request says all that is asked for; leave overlap"):
+    with pytest.raises(InputError, match="a Request has its own overlap and anomaly_label; remove"):
         calibrate(NORMAL, ANOMALOUS, Request(), overlap="hold_fnr")
     with pytest.raises(InputError, match=r"overlap must be one of 'abstain', .*; got 'no'"):
         calibrate(NORMAL, ANOMALOUS, overlap="no")  # what a shell script might pass

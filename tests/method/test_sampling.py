@@ -127,7 +127,7 @@ def test_a_certificate_tells_windows_split_worth_and_mixing() -> None:
         "worth about 80 independent normal scores and about 10 independent anomalous scores",
     ]
     assert text["assumes"] == list(map(str, OF_SERIES))
-    assert "conditional on mixing" in text["assumes"][0]
+    assert "as good as independent draws (mixing)" in text["assumes"][0]
     assert not any("independent draws from one distribution" in line for line in text["assumes"])
     assert "series" not in plain
     assert plain["assumes"] == list(map(str, OF_DRAWS))

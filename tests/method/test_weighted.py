@@ -104,7 +104,7 @@ def labelled(weights: Any = WEIGHTS, **options: Any) -> Callable[[], Certificate
         (chunked(np.nan * WEIGHTS), "weights of chunk 0"),
         (chunked(WEIGHTS, weight_bound=0), "weight_bound must be a number above 0"),
         (chunked(WEIGHTS, seed=-1), "seed must be a whole number"),
-        (chunked(WEIGHTS, overlap=Looks()), "looked at once"),
+        (chunked(WEIGHTS, overlap=Looks()), "looked at only once"),
         (labelled(WEIGHTS[1:]), "weights must have one weight for each of 1,200 scores, got 1,199"),
         (labelled((WEIGHTS, WEIGHTS[1:])), "weights must have one weight for each"),
         (labelled((WEIGHTS,) * 3), "a pair of lower and upper weights, got 3"),

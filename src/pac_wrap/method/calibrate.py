@@ -1,4 +1,4 @@
-"""Labelled scores in, certificate out: what is asked, the one driver for all sources, and the entrances."""
+"""Labelled scores in, certificate out: the request, the driver of all sources, and the public functions."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -78,14 +78,14 @@ WORDS: Final[dict[str, Overlap]] = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a calibration is asked for, checked apart from any score; every entrance takes one.
+    """A request for a calibration, checked before any score is read; every calibrating function accepts one.
 
     Attributes
     ----------
     guarantee : Guarantee
-        The promises to keep.
+        The promises to certify.
     overlap : Strategy
-        What is done where the classes overlap; nothing can with a single ceiling, which decides alone.
+        How points are decided if the classes overlap; without effect for a single ceiling.
     anomaly_label : object
         The label that marks an anomaly.
     """
@@ -107,20 +107,20 @@ class Request:
 
     @property
     def label_text(self) -> str | None:
-        """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
+        """The label of anomalies as stored in a file; None stands for 0 and 1, or false and true."""
         return label_text(self.anomaly_label)
 
     @property
     def fixed(self) -> "Request":
-        """The same for classes that depend on each other: deltas that add up, whatever the counts."""
+        """The request for classes that depend on each other: its deltas add up, whatever the counts."""
         return replace(self, guarantee=self.guarantee.fixed)
 
     def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
-        """Yield the ranks that may be asked for, as far as the numbers of labels tell."""
+        """Yield the ranks that may be needed, as far as the numbers of labels tell."""
         yield from self.overlap.ranks(asked_of(self.overlap.settled(self.guarantee, sizes)), sizes)
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
-        """Return the certificate that two classes get, wherever their scores live."""
+        """Return the certificate of two classes, wherever their scores are stored."""
         normal, anomalous = ranked
         wanted = self.overlap.settled(self.guarantee, (normal.size, anomalous.size))
         return certificate_of(wanted, asked_of(wanted), self.overlap, ranked, score_type)
@@ -132,10 +132,10 @@ class Request:
         overlap: str | Overlap | None = None,
         anomaly_label: object = 1,
     ) -> "Request":
-        """Return the request that the arguments of an entrance make; a whole request is taken as it is."""
+        """Return the request made of a function's arguments; a ready request is returned as it is."""
         if isinstance(asked, Request):
             if overlap is not None or type(anomaly_label) is not int or anomaly_label != 1:
-                raise InputError("a Request says all that is asked for; leave overlap and anomaly_label out")
+                raise InputError("a Request has its own overlap and anomaly_label; remove these arguments")
             return asked
         strategy = Abstain() if overlap is None else as_strategy(overlap)
         return cls(as_guarantee(asked), strategy, anomaly_label)
@@ -148,14 +148,14 @@ def certificate_of(
     ranked: Sequence[Ranked],
     score_type: ScoreType,
 ) -> Certificate:
-    """Return the certificate that a strategy makes of the scores of some populations, wherever they live."""
+    """Return the certificate that a strategy makes of several populations, wherever their scores are."""
     if not any(one.size for one in ranked):
         raise InputError("normal and anomalous are both empty; pass at least one labelled score")
     ranks = OneGroup(ranked)
     made = overlap.decide(asked, ranks)
     beyond = made.beyond(asked, ranks)
     if overlap.given and made.certified:
-        # what can be asked of a threshold read off a curve is what the curve bounds there
+        # for a threshold read off a curve, the bounds of the curve there count as the requested ceilings
         wanted = Guarantee(
             *(None if one is None or one.ceiling != one.ceiling else one.ceiling for one in made.found),
             *(one.delta for one in asked),
@@ -196,7 +196,7 @@ def certify_classes(
 ) -> Certificate:
     """Return the certificate of two classes in memory, whose scores were checked if their type is given.
 
-    `draws`: whether the points are independent draws; only then it tells something where a class breaks off.
+    `draws`: whether the points are independent draws; only then can an abrupt end of a class be suspicious.
     """
     scores = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     if score_type is None:
@@ -211,11 +211,11 @@ def certify_classes(
 def in_memory(
     scores: Sequence[Floats], names: Sequence[str], ranks: Callable[[Any], Iterable[Rank]]
 ) -> list[RankedInMemory]:
-    """Return checked scores that are asked for their ranks."""
+    """Return checked scores that answer questions about their ranks."""
     sizes = tuple(one.size for one in scores)
     wanted = dict.fromkeys(range(len(scores)), 1) | {0: sizes[0]}
     if max(sizes) > SMALL:
-        # the first ranks that are asked for are bracketed in the pass that is made anyway
+        # the first ranks that will be needed are bracketed in the pass that is made anyway
         wanted |= {rank.labels[0]: rank.k for rank in islice(ranks(sizes), len(scores))}
     return together(
         [partial(RankedInMemory, one, names[p], wanted[p]) for p, one in enumerate(scores)], min(sizes)
@@ -223,27 +223,27 @@ def in_memory(
 
 
 def warned(certificate: T) -> T:
-    """Return a certificate, with a warning if it promises less than was asked for; no other place warns."""
+    """Return a certificate, and warn if it promises less than was asked for; no other place warns."""
     if isinstance(certificate, Certificate) and certificate.empty:
         warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
     return certificate
 
 
 class Wanted(Protocol[C_co]):
-    """What can be asked of populations, wherever they live: `Request`, `CurveRequest` and `KindRequest`."""
+    """A request to populations, wherever they are stored: `Request`, `CurveRequest` or `KindRequest`."""
 
     def ranks(self, sizes: Any) -> Iterable[Rank]:
-        """Return the ranks that may be asked for."""
+        """Return the ranks that may be needed."""
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> C_co:
         """Return the certificate of the populations."""
 
 
 def certify(source: Source, request: Wanted[C]) -> C:
-    """Return the certificate for a request, from labelled scores wherever they live.
+    """Return the certificate for a request, from labelled scores wherever they are stored.
 
-    It is the same, byte for byte, whatever the source; only the AUC that warns of scores upside down is that
-    which the source can tell.
+    The certificate is the same for every source, byte for byte. Only the AUC behind the warning of scores
+    that are upside down depends on what the source can compute.
     """
     if source.draws is not None:
         check_weighted(request, source.draws.weighted)
@@ -255,31 +255,31 @@ def certify(source: Source, request: Wanted[C]) -> C:
 
 
 def check_weighted(request: object, given: tuple[bool, bool]) -> None:
-    """Refuse what nothing is proved for together with weights."""
+    """Refuse weights in combinations without a proof."""
     if not isinstance(request, Request) or request.overlap.given or not request.overlap.fixed_sizes:
-        raise InputError("weights go with labels that are looked at once; calibrate with another overlap")
+        raise InputError("weights need labels that are looked at only once; choose another overlap")
     noise = request.guarantee.label_noise or (None, None)
     if any(one and wrong is not None for one, wrong in zip(given, noise, strict=True)):
         raise InputError(
-            "weights change the share of wrong labels, so label_noise has no meaning for a class that has"
-            " them; leave one of the two out"
+            "weights change the share of wrong labels, so label_noise has no meaning for a weighted class;"
+            " remove one of the two"
         )
 
 
 def weighted(made: Certificate, draws: Draws, intervals: bool = False) -> Certificate:
-    """Return a certificate of survivors that says what they survived."""
+    """Return the certificate of the points that survived a draw, with the weighting noted in it."""
     assumptions = assumed(OF_DRAWS, weights=True, **made.guarantee.tolerates)
     return replace(made, assumptions=assumptions, weighting=replace(draws.weighting, intervals=intervals))
 
 
 def answered(request: Wanted[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:
-    """Return the certificate of populations; the ranks that may be asked for are found at once."""
+    """Return the certificate of populations, after finding all ranks that may be needed at once."""
     ranked[0].prefetch(request.ranks(tuple(one.size for one in ranked)))
     return request.certify(*ranked, score_type=score_type)
 
 
 def warn_of_scores(source: Source, pairs: Iterable[tuple[Population, Population]]) -> None:
-    """Warn of scores that are upside down, or whose points look as if they were chosen by score."""
+    """Warn of scores that are upside down, or of points that seem to have been chosen by score."""
     for pair in pairs:
         if (found := source.auc(*pair)) is not None:
             warn_if_upside_down(*found)
@@ -297,27 +297,27 @@ def calibrate_chunks(
     weight_bound: float | None = None,
     seed: int | None = None,
 ) -> Certificate:
-    """Return the certificate that `calibrate_labelled` gives for all chunks put together, byte for byte.
+    """Return the certificate of data that is read in chunks, the same as `calibrate_labelled` gives for all.
 
-    Two to five passes are made, up to two more if one side is held, and seven if ceilings are raised. Memory
-    is a few MB and the largest chunk.
+    It reads the chunks two to five times, up to two times more if one side is held, and up to seven times if
+    ceilings are raised. It needs a few MB of memory besides the largest chunk.
 
     Parameters
     ----------
     chunks : callable
-        Starts a fresh iteration over pairs of scores and labels, the same pairs each time; with a
-        `weight_bound` over triples of scores, labels and weights, in the same order each time.
+        A function that starts a fresh iteration over pairs of scores and labels, the same pairs each time;
+        with a `weight_bound`, over triples of scores, labels and weights, in the same order each time.
         The other parameters are those of `calibrate_labelled`.
 
     Returns
     -------
     Certificate
-        That of all scores together.
+        The certificate of all scores together, byte for byte that of one array.
 
     Raises
     ------
     InputError
-        If a chunk is no pair of scores and labels, or the chunks change between two passes.
+        If a chunk is not a pair of scores and labels, or the chunks change between two passes.
 
     Examples
     --------
@@ -330,9 +330,9 @@ def calibrate_chunks(
 
 
 def drawn_by(bound: float | None, seed: int | None) -> Draws | None:
-    """Return the draw by weights that have a bound, if there is one."""
+    """Return the draw by weights, None without a bound."""
     if bound is None and seed is not None:
-        raise InputError("seed is for weights; give weight_bound and weights too, or leave it out")
+        raise InputError("seed is for weights; give weight_bound and weights too, or remove seed")
     return None if bound is None else Draws(bound, seed)
 
 
@@ -350,8 +350,8 @@ def certify_weighted(
     check_weighted(request, given)
     if intervals and request.overlap.single:
         raise InputError(
-            f'intervals of weights go with overlap="abstain" only, got "{request.overlap.word}"; what they'
-            " prove is not proved for others"
+            f'intervals of weights need overlap="abstain", got "{request.overlap.word}"; there is no proof'
+            " for other strategies"
         )
     if intervals:  # how many points count depends on their scores
         request = request.fixed
@@ -369,7 +369,7 @@ def certify_weighted(
 
 
 def of_classes(weights: Weights, mask: NDArray[np.bool_]) -> tuple[Weights, Weights]:
-    """Return the weights of normal and of anomalous points, or pairs of lower and upper ones."""
+    """Return the weights of normal and of anomalous points, or pairs of lower and upper weights."""
     if isinstance(weights, tuple):
         low, high = zip(*(of_classes(one, mask) for one in weights), strict=True)
         return low, high
@@ -394,48 +394,48 @@ def calibrate(
 ) -> Certificate:
     """Return the certificate for the scores of labelled normal and labelled anomalous points.
 
-    Too few labels never raise: the certificate is vacuous and says so.
+    Too few labels raise no error: the certificate is then vacuous and says so.
 
     Parameters
     ----------
-    normal, anomalous : array-like of float, or mapping of kinds to such
-        The scores of each class, higher for what is more anomalous; infinities are scores too. By kind, as in
-        `{"card stolen": scores, "account takeover": scores}`, the ceilings hold for every kind, and the
-        largest of them for any mixture: eq. (61).
+    normal, anomalous : array-like of float, or mapping of kinds to such arrays
+        The scores of each class, higher for more anomalous points; infinities are legal scores. With scores
+        by kind, as in `{"card stolen": scores, "account takeover": scores}`, the ceilings hold for every
+        kind, and the largest of them for any mixture of kinds: eq. (61).
     guarantee : Guarantee or Request, optional
-        What to promise; by default both rates at most 0.05, each with delta 0.05. A plain number is the
-        ceiling of every kind, and each kind has its own delta.
+        The promises to certify; by default both rates at most 0.05, each with delta 0.05. With kinds, a plain
+        number is the ceiling of every kind, and each kind has its own delta.
     overlap : str or Strategy, optional
-        What is done where the classes overlap: "abstain" (the default), "abstain_always", "raise",
+        How points are decided if the classes overlap: "abstain" (the default), "abstain_always", "raise",
         "hold_fnr", "hold_fpr", "hold_fnr_if_needed", "hold_fpr_if_needed", "algorithm1", or a strategy with
-        options. Kinds take the abstaining ones, "hold_fnr" and "hold_fpr".
-    normal_weights, anomalous_weights : array-like of float, or pair of such, optional
-        How much more likely each point is in the future than at calibration, up to a factor: the promise is
-        then about the future. A point survives with probability weight / bound, and those that do calibrate:
-        eq. (78). The order of the points decides which do. A pair of lower and upper weights, with overlap
-        "abstain" only, is for weights that are known so far: eq. (79).
+        options. Kinds work with the abstaining strategies, "hold_fnr" and "hold_fpr".
+    normal_weights, anomalous_weights : array-like of float, or pair of arrays, optional
+        How much more likely each point is in the future than at calibration, up to a factor; the promise is
+        then about the future. Each point survives with probability weight / bound, and the survivors
+        calibrate: eq. (78). Which points survive depends on their order. A pair of lower and upper weights is
+        for weights that are known only up to an interval, with overlap "abstain" only: eq. (79).
     weight_bound : float, optional
-        What no weight exceeds, not only in the sample; needed with weights.
+        A number that no weight exceeds, in the sample or elsewhere; required with weights.
     seed : int, optional
-        The seed of the draw; by default the system draws one, and the certificate records it. Whoever gives
-        one must not have tried it, or others, before: the promise is an average over seeds.
+        The seed of the draw; by default the system draws one, and the certificate records it. If you give a
+        seed, do not try several first: the promise is an average over seeds.
 
     Returns
     -------
     Certificate
-        The rule, what it promises, and what that rests on, with a clause for each class or kind.
+        The rule, its promises and their basis, with a clause for each class or kind.
 
     Raises
     ------
     InputError
-        If scores are not one-dimensional numbers, contain NaN, or there is none at all.
+        If scores are not one-dimensional numbers, contain NaN, or are all missing.
 
     Warns
     -----
     UpsideDownWarning
         If anomalies score significantly lower than normal points.
     VacuousWarning
-        If something that was asked for is not promised.
+        If a requested ceiling is not certified.
 
     Examples
     --------
@@ -508,46 +508,46 @@ def calibrate_labelled(
     weight_bound: float | None = None,
     seed: int | None = None,
 ) -> "Certificate | GroupCertificate":
-    """Return the certificate for one array of scores and one of labels, 0 (normal) and 1 (anomalous).
+    """Return the certificate for an array of scores and an array of labels, 0 (normal) and 1 (anomalous).
 
-    With `by`, each group of points has a threshold and a promise of its own: the certificate that `calibrate`
-    gives for its points. Where points belong to two groups at once (a tenant and a region), calibrate each
-    column with half of delta, and decide where both agree.
+    With `by`, each group of points gets its own threshold and promise, as `calibrate` gives for its points.
+    If points belong to two groups at once (a tenant and a region), calibrate by each column with half of
+    delta, and decide where both verdicts agree.
 
     Parameters
     ----------
     scores : array-like of float
-        One score per point, higher for what is more anomalous.
+        One score per point, higher for more anomalous points.
     labels : array-like
         One label per point.
     anomaly_label : object
         The label that marks an anomaly; -1 reads scikit-learn's +1 and -1.
     by : array-like, optional
-        The group of each point: texts, whole numbers, dates, categories. What is missing is a group as well.
+        The group of each point: texts, whole numbers, dates or categories. Missing values are a group, too.
     together : bool
-        With `by`: whether the promises of all groups are to hold at once, with the deltas of the guarantee:
-        eqs. (53) to (54), eq. (111). Otherwise each holds by itself: eq. (52). The share of each group
-        follows from the numbers of labels of all, and groups that are promised nothing take none.
+        With `by`: whether the promises of all groups hold together, with the deltas of the guarantee:
+        eqs. (53), (54) and (111). Otherwise each promise holds by itself: eq. (52). The share of each group
+        in delta follows from the label counts of all groups; groups without a promise take none.
     pool : bool
-        With `by`: whether groups with too few labels follow one rule that is found from all of them. Its
-        promise is about their mixture, as they stand in the table, and about none by itself: eq. (55).
+        With `by`: whether groups with too few labels share one rule, found from all of them. Its promise is
+        about their mixture, with the shares they have in this table, and about no single group: eq. (55).
     kinds : array-like, optional
         The kind of each point, for ceilings that hold for every kind; see `calibrate`. Empty or None for all
-        points of a class that has no kinds.
-    weights : array-like of float, or pair of such, optional
-        How much more likely each point is in the future than at calibration; see `calibrate`. A class that
-        does not shift has the bound as its weight.
+        points of a class without kinds.
+    weights : array-like of float, or pair of arrays, optional
+        How much more likely each point is in the future than at calibration; see `calibrate`. All points of a
+        class that does not shift have the bound as their weight.
         The other parameters are those of `calibrate`.
 
     Returns
     -------
     Certificate or GroupCertificate
-        That of `calibrate` for the two classes; with `by` the latter, which has one for each group.
+        The certificate that `calibrate` gives for the two classes; with `by`, a table of such certificates.
 
     Raises
     ------
     InputError
-        If the columns do not fit together, or one is none of its kind.
+        If the columns differ in length, or one has values of the wrong type.
 
     Examples
     --------
@@ -563,9 +563,9 @@ def calibrate_labelled(
     """
     weighted = weights is not None or weight_bound is not None or seed is not None
     if by is None and (together or pool):
-        raise InputError("together and pool are for groups; give by too, or leave them out")
+        raise InputError("together and pool are for groups; give by too, or remove them")
     if by is not None and (weighted or kinds is not None):
-        raise InputError("by goes with neither kinds nor weights; leave it out")
+        raise InputError("by cannot be combined with kinds or weights; remove by, or the others")
     if kinds is not None:
         if weighted:
             raise InputError("scores by kind take no weights; calibrate the kinds one by one")
@@ -588,5 +588,5 @@ def calibrate_labelled(
         return warned(certify_weighted(request, classes, of_classes(weights, mask), weight_bound, seed))
     if weighted:
         name = "seed" if weight_bound is None else "weight_bound"
-        raise InputError(f"{name} is for weights; give weights too, or leave it out")
+        raise InputError(f"{name} is for weights; give weights too, or remove {name}")
     return warned(certify_classes(request, *kernels().divide(values, mask), score_type=type_of(given)))

@@ -381,8 +381,8 @@ def calibrate_classes(
     ceilings = tuple(_ceilings(names, max_error, mildest))
     if delta is not None and confidence is not None:
         raise InputError(
-            "confidence says how surely all ceilings hold together, and delta how surely each one does; give"
-            " either of them"
+            "confidence must come without delta, since it is for all ceilings together and delta is for each"
+            " of them; give either"
         )
     count = sum(one is not None for one in ceilings)
     if not count:

@@ -1,4 +1,4 @@
-"""Promises about error rates: what is asked for at once, what it assumes, and what became of each promise."""
+"""Promises about error rates: the guarantee asked for, its assumptions, and the result of each promise."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Label = Literal["normal", "anomalous"]
 LABELS: Final[tuple[Label, Label]] = ("normal", "anomalous")
-# a ceiling for each kind; None is all kinds as they come
+# a ceiling for each kind; the key None stands for all kinds together, in their natural mix
 Ceilings = Mapping[str, float | None] | Mapping[str | None, float | None]
-# so many scores of a class are more than any engine counts; the exact tail stays quick up to there
+# more scores of a class than any engine counts; the exact tail stays quick up to here
 MOST_SCORES: Final = 10**12
 _OPTIONAL: Final = {"optional": True}
 
 
 class KindCeiling(NamedTuple):
-    """A kind of points of a class, and its ceiling; None: nothing is promised of that kind by itself."""
+    """A kind of points of a class, and its ceiling; None promises nothing about that kind alone."""
 
     label: Label
     kind: str
@@ -47,7 +47,7 @@ class KindCeiling(NamedTuple):
 
 
 def kinds_of(label: Label, ceilings: float | Ceilings | None) -> Iterator[KindCeiling]:
-    """Yield the kinds that a mapping names."""
+    """Yield the kinds that a mapping of ceilings names."""
     if not isinstance(ceilings, Mapping):
         return
     if not any(kind is not None for kind in ceilings):
@@ -60,30 +60,30 @@ def kinds_of(label: Label, ceilings: float | Ceilings | None) -> Iterator[KindCe
 
 
 def check_kind(kind: object) -> str:
-    """Return the name of a kind: a text that is not empty, and not longer than a certificate's texts are."""
+    """Return the name of a kind after checking it: a text, not empty and not too long for a certificate."""
     if not isinstance(kind, str) or not kind or len(kind) > LONGEST or not is_unicode(kind):
         raise InputError(
-            f"a kind must be named by a text of 1 to {LONGEST} characters, got {quoted(kind)}; convert it"
+            f"the name of a kind must be a text of 1 to {LONGEST} characters, got {quoted(kind)}; convert it"
         )
     return str(kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The points that a promise is about: those of one class, perhaps of one kind."""
+    """The points that a promise is about: one class, or one kind of points in it."""
 
     label: Literal["normal", "anomalous", "class"]
     kind: str | None = None
 
     @property
     def option(self) -> str:
-        """What its ceiling is called where it is asked for."""
+        """The name of the argument that sets its ceiling."""
         name = "max_fpr" if self.label == "normal" else "max_fnr"
         return name if self.kind is None else f"{name} of {quoted(self.kind)}"
 
     @property
     def error(self) -> "Error":
-        """What counts as an error of its points."""
+        """The error of its points: false alarm or miss."""
         return Error.FALSE_ALARM if self.label == "normal" else Error.MISS
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class Population:
 
 
 class Error(StrEnum):
-    """What counts as an error in a population; an abstention never does."""
+    """The error of a population's points; an abstention is never an error."""
 
     FALSE_ALARM = "false alarm"
     MISS = "miss"
@@ -99,9 +99,9 @@ class Error(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One promise: one error in one population is at most as frequent as its ceiling, but for a chance.
+    """One promise: the error rate of one population is at most `ceiling`, except with chance `delta`.
 
-    Its numbers were checked by who asks, a guarantee or a file.
+    Its numbers are checked by its maker, a guarantee or a file.
     """
 
     of: Population
@@ -110,11 +110,11 @@ class Promise:
     delta: float
     shift: Shift | None = None
     label_noise: LabelNoise | None = None
-    # the ceiling that calibration must keep so that this one holds despite shift and noise: eq. (70)
+    # the ceiling that must hold at calibration so that this one holds despite shift and noise: eq. (70)
     at_calibration: float = field(default=0.0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Find the ceiling at calibration, and refuse a promise that no number of labels keeps."""
+        """Find the ceiling at calibration, and refuse a promise that no number of labels can keep."""
         object.__setattr__(self, "at_calibration", self.allowing(self.ceiling))
         if self.ceiling < LEAST_CEILING:
             raise InputError(
@@ -128,14 +128,14 @@ class Promise:
             )
 
     def allowing(self, ceiling: float) -> float:
-        """Return the ceiling at calibration with which another one holds; 0 or less where none does."""
+        """Return the ceiling at calibration that a ceiling needs; 0 or less if no ceiling is enough."""
         if self.shift is None and self.label_noise is None:
             return ceiling
         return _at_calibration(ceiling, self.shift, self.label_noise)
 
     @property
     def counted(self) -> float:
-        """The share of errors that labels as wrong as these may show while the ceiling holds: eq. (76)."""
+        """The largest share of errors that these noisy labels may show while the ceiling holds: eq. (76)."""
         return self.ceiling if self.label_noise is None else self.label_noise.counted(self.ceiling)
 
     @property
@@ -144,7 +144,7 @@ class Promise:
         return " and ".join(str(one) for one in (self.shift, self.label_noise) if one is not None) or None
 
     def afterwards(self, rate: float) -> float:
-        """Return the ceiling that follows from one that calibration keeps; 1 where nothing does."""
+        """Return the ceiling that follows from a rate at calibration; 1 if no ceiling follows."""
         if rate == self.at_calibration:
             return self.ceiling
         if self.label_noise is None and self.shift is None:
@@ -154,17 +154,17 @@ class Promise:
         return ceiling_up(rate)
 
     def spent(self, errors: int, n: int) -> Budget | None:
-        """Return the budget that counted errors among n points spend; None where nothing below 1 follows."""
+        """Return the budget of counted errors among n points; None if no ceiling below 1 follows."""
         found = Budget.spent(errors, n, self.delta)
         return None if found is None or self.afterwards(found.rate) >= 1.0 else found
 
     @property
     def name(self) -> str:
-        """What the rate is called where it is shown: FPR or FNR."""
+        """The name of the error rate: FPR or FNR."""
         return "FPR" if self.error is Error.FALSE_ALARM else "FNR"
 
     def budget(self, n: int) -> Budget:
-        """Return the errors that n points of the population may show."""
+        """Return the error budget of n points of the population."""
         return find_budget(check_count("n", n), self.at_calibration, self.delta)
 
     def __str__(self) -> str:
@@ -183,13 +183,13 @@ def _at_calibration(ceiling: float, shift: Shift | None, noise: LabelNoise | Non
 def _pair(
     name: str, given: T | tuple[T | None, ...] | None, kinds: tuple[type, ...], there: list[bool]
 ) -> tuple[T | None, ...]:
-    """Return what each class tolerates, None where nothing is promised of it."""
+    """Return the tolerance of each class, None for a class without a promise."""
     pair: tuple[T | None, ...]
     pair = tuple(given) if isinstance(given, tuple | list) else (given, given)
     if len(pair) != 2 or not all(one is None or isinstance(one, kinds) for one in pair):
         known = ", ".join(kind.__name__ for kind in kinds)
         raise InputError(
-            f"{name} must be one of {known}, or a pair of such for normal and anomalous points, got"
+            f"{name} must be one of {known}, or a pair of these for normal and anomalous points, got"
             f" {quoted(given)}"
         )
     return tuple(one if promised else None for one, promised in zip(pair, there, strict=True))
@@ -197,34 +197,35 @@ def _pair(
 
 @dataclass(frozen=True, slots=True, init=False)
 class Guarantee:
-    """All promises that are asked for, or certified, at once: a ceiling for each error rate, with its delta.
+    """The promises asked for or certified together: a ceiling for each error rate, each with its delta.
 
     Parameters
     ----------
     max_fpr, max_fnr : float, mapping or None
-        Ceilings of the false positive and of the false negative rate on future data. None promises nothing on
-        that side; the other threshold then decides alone. A mapping gives a ceiling to each kind of points,
-        as in `{"card stolen": 0.02, "account takeover": 0.1}`; its key None is for all kinds as they come.
+        The ceilings of the false positive and of the false negative rate on future data. None promises
+        nothing about that rate; the other threshold then decides alone. A mapping sets a ceiling for each
+        kind of points, as in `{"card stolen": 0.02, "account takeover": 0.1}`; its key None stands for all
+        kinds together.
     delta_fpr, delta_fnr : float, optional
-        The chance, over draws of the calibration points, that the ceiling does not hold; 0.05 each, and for
-        each kind.
+        The chance, over draws of the calibration points, that the ceiling does not hold; by default 0.05 for
+        each ceiling, and for each kind.
     confidence : float, optional
-        How surely all ceilings hold together. The deltas follow from it and from the numbers of labels once
-        these are known, never from a score: both classes get an error budget if any deltas leave them one,
-        and then the largest two together, eq. (103). A single ceiling gets all that is left to 1. Until the
-        numbers are known, where ceilings are raised, and where the classes depend on each other, the deltas
-        are equal and add up. Give either this or deltas.
-    shift : TotalVariation, DensityRatio, KL or ChiSquared, or a pair of such, optional
-        How far future points of each class may shift from the calibration points; the ceilings hold after
-        every such shift. A pair is for the normal and for the anomalous points; None leaves one without.
-    label_noise : LabelNoise or a pair of such, optional
+        The confidence that all ceilings hold together, instead of deltas. The deltas follow from it and from
+        the numbers of labels, never from a score: both classes get an error budget if any deltas allow it,
+        and then the largest two together, eq. (103). A single ceiling gets the whole delta, 1 - confidence.
+        While the numbers are unknown, if ceilings are raised, or if the classes depend on each other, the
+        deltas are equal and add up.
+    shift : TotalVariation, DensityRatio, KL or ChiSquared, or a pair of these, optional
+        How far future points of each class may shift from the calibration points; the ceilings hold after any
+        shift of that size. A pair is for normal and for anomalous points; None tolerates no shift.
+    label_noise : LabelNoise or a pair of these, optional
         How many labels of the calibration points may be wrong.
 
     Raises
     ------
     InputError
-        If both ceilings are None, a number does not lie strictly between 0 and 1, `confidence` comes together
-        with a delta, or a ceiling is too low to tolerate the shift and the label noise.
+        If both ceilings are None, a number is not strictly between 0 and 1, both `confidence` and a delta are
+        given, or a ceiling is too low to tolerate the shift and the label noise.
 
     Examples
     --------
@@ -240,11 +241,11 @@ class Guarantee:
     max_fnr: float | None
     delta_fpr: float
     delta_fnr: float
-    # ceilings of kinds; where there are some, max_fpr or max_fnr is that of all kinds as they come, or None
+    # ceilings of kinds; if there are any, max_fpr or max_fnr is the ceiling of all kinds together, or None
     kinds: tuple[KindCeiling, ...] = field(default=(), init=False, repr=False)
-    # the confidence that was asked for, of which the counts decide the deltas
+    # the confidence that was asked for; the deltas follow from it and from the counts
     together: float | None = field(default=None, init=False, repr=False)
-    # one for each ceiling, those about normal points first, and about kinds before all kinds together
+    # one for each ceiling, normal points first, and kinds before all kinds together
     promises: tuple[Promise, ...] = field(default=(), init=False, repr=False, compare=False)
     # normal and anomalous; None where neither tolerates any
     shift: tuple[Shift | None, ...] | None = field(default=None, metadata=_OPTIONAL)
@@ -271,8 +272,8 @@ class Guarantee:
         if confidence is not None:
             if delta_fpr is not None or delta_fnr is not None:
                 raise InputError(
-                    "confidence says how surely all ceilings hold together, and each delta how surely its own"
-                    " does; give either confidence or deltas"
+                    "confidence must come without deltas, since it is for all ceilings together and a delta is"
+                    " for one of them; give either confidence or deltas"
                 )
             usual = equal_share(check_rate("confidence", confidence), count)
         rates = [
@@ -303,12 +304,12 @@ class Guarantee:
 
     @property
     def fpr(self) -> Promise | None:
-        """The promise about normal points: few false alarms. None if nothing is promised there."""
+        """The promise about normal points, a ceiling of the FPR; None if nothing is promised."""
         return self._whole("normal")
 
     @property
     def fnr(self) -> Promise | None:
-        """The promise about anomalous points: few misses. None if nothing is promised there."""
+        """The promise about anomalous points, a ceiling of the FNR; None if nothing is promised."""
         return self._whole("anomalous")
 
     def _whole(self, label: Label) -> Promise | None:
@@ -326,15 +327,15 @@ class Guarantee:
 
     @property
     def confidence(self) -> float:
-        """How surely all promised ceilings hold together, by any strategy: eq. (12), and eq. (62) with kinds.
+        """The confidence that all ceilings hold together, with any strategy: eq. (12), or (62) with kinds.
 
-        A certificate, which knows its strategy and its counts, says more: `Certificate.confidence`.
+        `Certificate.confidence` is larger, since it uses the strategy and the numbers of points.
         """
         return float(confidence_left(*(promise.delta for promise in self.promises)))
 
     @property
     def fixed(self) -> "Guarantee":
-        """The same with its deltas as they stand, whatever the counts: those of a confidence add up to it."""
+        """The guarantee with its present deltas, whatever the counts; those of a confidence add up to it."""
         return self if self.together is None else with_deltas(self, self.delta_fpr, self.delta_fnr)
 
     def __str__(self) -> str:
@@ -343,7 +344,7 @@ class Guarantee:
 
 @lru_cache(maxsize=256)
 def with_deltas(asked: Guarantee, delta_fpr: float, delta_fnr: float) -> Guarantee:
-    """Return a guarantee with these ceilings and other deltas, which no count changes."""
+    """Return the guarantee with other deltas, which no count changes."""
     return replace(asked, delta_fpr=delta_fpr, delta_fnr=delta_fnr)
 
 
@@ -351,9 +352,9 @@ _USUAL: Final = Guarantee()
 
 
 def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee:
-    """Return the guarantee asked for: the usual one for None; anything but a `Guarantee` is refused.
+    """Return the guarantee asked for, the usual one for None; any other type raises an error.
 
-    Ceilings of kinds are refused unless the scores come by kind.
+    Ceilings of kinds raise an error unless the scores come by kind.
     """
     asked = _USUAL if given is None else given
     if not isinstance(asked, Guarantee):
@@ -361,41 +362,41 @@ def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee
     if asked.kinds and not by_kind:
         of = asked.kinds[0]
         raise InputError(
-            f"the {of.label} kind {quoted(of.kind)} has a ceiling of its own, so its scores must come by"
-            f" themselves: calibrate(normal, {{kind: scores}}), or --kind in the shell"
+            f"the {of.label} kind {quoted(of.kind)} has its own ceiling, so its scores must come separately:"
+            f" write calibrate(normal, {{kind: scores}}), or --kind in the shell"
         )
     return asked
 
 
 def refuse_tolerance(asked: Guarantee, where: str, instead: str) -> None:
-    """Refuse shift and label noise where nothing is proved of them."""
+    """Refuse a guarantee that tolerates shift or label noise, for methods without a proof for them."""
     if any(asked.tolerates.values()):
         raise InputError(f"{where} cannot tolerate shift or label noise; {instead}")
 
 
 class Assumption(Enum):
-    """Something a promise assumes; a certificate's file holds its number, `str` is the sentence."""
+    """An assumption of a promise: its number is stored in certificate files, `str` is the sentence."""
 
     sentence: str
 
     def __new__(cls, number: int, sentence: str) -> "Assumption":
-        """Return the assumption of a number, which is all that a file holds."""
+        """Return the assumption with this number, which is all that a file stores."""
         made = object.__new__(cls)
         made._value_, made.sentence = number, sentence
         return made
 
-    # a number that was given out never changes its meaning
+    # the meaning of a number never changes
     INDEPENDENT = (
         1,
-        "calibration points and future points are independent of each other, and within each class draws"
+        "calibration points and future points are independent of each other, and those of each class come"
         " from one distribution",
     )
     HELD_OUT = 2, "the detector was trained without the calibration points and stays the same"
     NO_SHIFT = 3, "the distribution of each class does not shift"
     MIXING = (
         4,
-        "the points are windows of a time series and depend on each other: the promise is conditional on"
-        " mixing, that is, on windows so far apart being as good as independent draws",
+        "the points are windows of a time series and depend on each other: the promise holds only if windows"
+        " this far apart are as good as independent draws (mixing)",
     )
     STATIONARY = (
         5,
@@ -403,33 +404,34 @@ class Assumption(Enum):
     )
     SUBJECTS = (
         6,
-        "several calibration points are of one subject and depend on each other: the promise is conditional"
-        " on points of one subject being as good as independent draws from the distribution of their class",
+        "several calibration points are of one subject and depend on each other: the promise holds only if"
+        " points of one subject are as good as independent draws from the distribution of their class",
     )
     ONE_SOURCE = (
         7,
-        "calibration points are independent of each other, and within each class draws from one distribution",
+        "calibration points are independent of each other, and those of each class come from one"
+        " distribution",
     )
     BOUNDED_SHIFT = (
         8,
-        "future points of each class come from the distribution of its calibration points, or from one within"
-        " the shift that its promise tolerates",
+        "future points of each class come from the distribution of its calibration points, or from a"
+        " distribution within the tolerated shift",
     )
     LABELS = (
         9,
-        "the label noise of the calibration points is no larger than the promise tolerates; new labels that"
-        " measure the rates are assumed to be no noisier, though label noise changes with the prevalence",
+        "the label noise of the calibration points is no larger than the promise tolerates; so is that of new"
+        " labels that measure the rates, though label noise changes with the prevalence",
     )
     WEIGHTS = (
         10,
-        "the weights are right: up to a factor they say how much more likely a point is in the future than at"
-        " calibration, and nowhere, not only in the sample, do they exceed their bound; a class"
-        " without weights does not shift",
+        "the weights are right: up to a factor, each is how much more likely its point is in the future than"
+        " at calibration; no weight exceeds the bound, in the sample or elsewhere; a class without weights"
+        " does not shift",
     )
     POOLED = (
         11,
         "calibration points are independent draws, each from the distribution of its class in its group; the"
-        " promise is about these groups as often as they stand among the calibration points",
+        " promise is about a mixture of these groups with the shares they have among the calibration points",
     )
 
     def __str__(self) -> str:
@@ -440,8 +442,8 @@ OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SH
 OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_POOL: Final = (Assumption.POOLED, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
-# what is said of the calibration points alone where future points have another distribution, and where only
-# the labels differ, which mix the distributions of both classes
+# the assumptions about calibration points alone: if future points have another distribution, and if only the
+# labels differ, which mix the distributions of both classes
 _APART: Final = {Assumption.INDEPENDENT: Assumption.ONE_SOURCE}
 _UNSHIFTED: Final = (Assumption.NO_SHIFT, Assumption.STATIONARY)
 _MISLABELLED: Final = _APART | {Assumption.STATIONARY: Assumption.NO_SHIFT}
@@ -461,28 +463,28 @@ def assumed(
 
 
 def are_independent(assumptions: tuple[Assumption, ...]) -> bool:
-    """Return whether the points of the classes are independent: not of one series, nor of one subject."""
+    """Return whether the points are assumed independent: neither windows of a series nor of one subject."""
     return not {Assumption.MIXING, Assumption.SUBJECTS} & set(assumptions)
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One promise about one population, and what became of it.
+    """One promise about one population, with its result.
 
     Parameters
     ----------
     of : Population
-        Whom the promise is about: the points of a class, or of one of its kinds.
+        The points that the promise is about: a class, or one kind of its points.
     asked, certified : Promise or None
-        What was asked for, None where the points were only counted; and what is promised, with another
-        ceiling where one was held, raised or read off a curve.
+        The requested promise, None if the points were only counted; and the certified promise, with another
+        ceiling if that was held, raised or read off a curve.
     n, digest : int, and str or None
-        How many calibration points there were, and a digest of their scores, in any order; None where the
-        scores stayed in a database.
+        The number of calibration points, and a digest of their scores, in any order; None if the scores
+        stayed in a database.
     budget : Budget or None
-        The error budget, at the rate and the delta it was found at; None where nothing is promised.
+        The error budget, with its rate and delta; None if nothing is promised.
     threshold : float or None
-        The threshold of these points alone; None where nothing is promised.
+        The threshold from these points alone; None if nothing is promised.
     beyond : int or None
         How many of these points lie beyond the threshold of the other class: eq. (13).
 
@@ -505,44 +507,44 @@ class Clause:
 
     @property
     def ceiling(self) -> float | None:
-        """The ceiling that is certified; None where nothing is."""
+        """The certified ceiling; None if nothing is certified."""
         return None if self.certified is None else self.certified.ceiling
 
     @property
     def errors(self) -> int | None:
-        """The error budget as a number; None where nothing is promised, or n is too small."""
+        """The error budget as a number; None if nothing is promised, or n is too small."""
         return None if self.budget is None else self.budget.errors
 
     @property
     def vacuous(self) -> bool:
-        """Whether a ceiling was asked for that so few labels cannot keep."""
+        """Whether there are too few labels to certify the ceiling that was asked for."""
         return self.budget is not None and self.budget.errors is None
 
     @property
     def kept(self) -> bool:
-        """Whether something is promised that can be broken."""
+        """Whether a ceiling is certified, with enough labels to give verdicts."""
         return self.certified is not None and not self.vacuous
 
     @property
     def lacking(self) -> bool:
-        """Whether something was asked for and is not promised."""
+        """Whether a ceiling was asked for and is not certified."""
         return self.asked is not None and not self.kept
 
     @property
     def missing(self) -> int:
-        """How many more labels the ceiling needs before anything can be declared."""
+        """How many more labels the ceiling needs before it can be certified."""
         return 0 if self.budget is None else self.budget.missing
 
     @property
     def confidence(self) -> Decimal:
-        """How surely the ceiling holds by itself: by its exact tail, which is never less than 1 - delta."""
+        """The exact confidence that this ceiling holds, which is never less than 1 - delta."""
         if self.budget is None or self.certified is None:
             return Decimal(0)
         return max(Decimal(repr(self.budget.confidence)), confidence_left(self.certified.delta))
 
     @property
     def words(self) -> str:
-        """What the points contributed, in words."""
+        """The points, error budget, confidence and threshold, in words."""
         text = f"{self.n:,} scores"
         if self.budget is None:
             return f"{text}, nothing {'asked for' if self.asked is None else 'certified at this threshold'}"
@@ -554,9 +556,9 @@ class Clause:
         )
 
     def problems(self) -> Iterator[str]:
-        """Yield what contradicts itself in the clause of a kind, or of one of several classes.
+        """Yield contradictions in the clause of a kind, or of one of several classes.
 
-        Its budget is that of its numbers, and without one its threshold decides nothing.
+        The budget must follow from its numbers, and without a budget the threshold must decide nothing.
         """
         of = "all points" if self.of.kind is None else quoted(self.of.kind)
         if self.budget is not None:
@@ -570,7 +572,7 @@ class Clause:
             yield f"the threshold of {of} must be {never}: it has too few labels"
 
     def to_form(self, delta: float) -> "Written":
-        """Return the clause as a file has it; delta is that of its class, where nothing was asked."""
+        """Return the clause as stored in a file; delta is that of its class if nothing was asked."""
         asked, promised, budget = self.asked, self.certified, self.budget
         certified = None if promised == asked else Certified(None)
         if asked is not None and promised is not None and promised != asked:
@@ -597,14 +599,14 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """What is promised where it is not what was asked for.
+    """A certified promise that differs from the requested one.
 
     Parameters
     ----------
     ceiling : float or None
-        The ceiling; None where nothing is promised.
+        The certified ceiling; None if nothing is promised.
     delta : float, optional
-        The chance that it does not hold, where it is not the one that was asked for.
+        The chance that it does not hold, if it differs from the requested delta.
     """
 
     ceiling: float | None
@@ -613,7 +615,7 @@ class Certified:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """The rate and the delta that an error budget was found at."""
+    """The rate and the delta of an error budget."""
 
     rate: float
     delta: float
@@ -627,7 +629,7 @@ def clause_of(
     *,
     certified: bool = True,
 ) -> Clause:
-    """Return the clause of a promise; `points` are the number of its population's points and their digest."""
+    """Return the clause of a promise; `points` are the number of its points and their digest."""
     promise = one.promise
     if found is None or promise is None:
         return Clause(one.of, promise, None, *points)
@@ -642,32 +644,32 @@ def clause_of(
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A clause as a file has it: what was asked, counted and found; nothing that follows from the rest.
+    """A clause as stored in a file: the request, the counts and the result, nothing that can be derived.
 
     Parameters
     ----------
     of : "normal", "anomalous" or "class"
         The class of the points.
     kind : str, optional
-        Their kind, or the name of their class where there are more than two.
+        Their kind, or the name of their class if there are more than two.
     error : "false alarm" or "miss"
-        What counts as an error.
+        The error that is counted.
     ceiling, delta : float or None
-        What was asked for; without a ceiling the points were only counted.
+        The requested ceiling and delta; without a ceiling, the points were only counted.
     shift, label_noise : object, optional
         The shift and the label noise that the promise tolerates.
     certified : object, optional
-        What is promised, where that is not what was asked for.
+        The certified promise, if it differs from the requested one.
     n : int
-        How many calibration points there were.
+        The number of calibration points.
     digest : str or None
-        A digest of their scores, in any order; None where the scores stayed in a database.
+        A digest of their scores, in any order; None if the scores stayed in a database.
     budget : int or None
-        The error budget; None where nothing is promised, or n is too small.
+        The error budget; None if nothing is promised, or n is too small.
     found_at : object, optional
-        The rate and the delta of the budget, where they are not those that are certified.
+        The rate and the delta of the budget, if they differ from the certified ones.
     threshold : float or None
-        The threshold of these points alone; None where nothing is promised.
+        The threshold from these points alone; None if nothing is promised.
     beyond : int or None
         How many of these points lie beyond the threshold of the other class.
     """
@@ -688,7 +690,7 @@ class Written:
     beyond: int | None
 
     def clause(self) -> Clause:
-        """Return the clause, or refuse numbers that no points have."""
+        """Return the clause; impossible numbers raise an error."""
         if not 0 <= self.n <= MOST_SCORES:
             raise InputError(
                 f"there cannot be {self.n:,} {self.of} scores; a class has at most {MOST_SCORES:,}"
@@ -724,7 +726,7 @@ class Written:
 
 
 def asked_by(clauses: Sequence[Clause], deltas: tuple[float, float]) -> Guarantee:
-    """Return the promises asked of all clauses as one guarantee; the deltas are those of each class."""
+    """Return the promises that all clauses ask for as one guarantee, given the delta of each class."""
     sides: dict[str, Any] = {}
     tolerated: list[tuple[Any, Any]] = []
     for label, name in zip(LABELS, ("max_fpr", "max_fnr"), strict=True):
@@ -738,10 +740,10 @@ def asked_by(clauses: Sequence[Clause], deltas: tuple[float, float]) -> Guarante
 
 
 def binding(clauses: Sequence[Clause], *, counted: bool) -> Clause:
-    """Return the clause of a class that the rule comes from: the one whose threshold decides least.
+    """Return the clause of a class that sets the rule: the clause whose threshold decides the fewest points.
 
-    Of two thresholds at infinity one that is there for lack of labels goes first. Ceilings that were counted
-    at the threshold of the other class leave it as it is; there the largest of them binds.
+    Of two infinite thresholds, the one due to missing labels goes first. Ceilings that were counted at the
+    threshold of the other class do not move it; the largest of them binds.
     """
     if len(clauses) == 1:
         return clauses[0]
@@ -760,24 +762,25 @@ def binding(clauses: Sequence[Clause], *, counted: bool) -> Clause:
 
 
 def points_of(clauses: Sequence[Clause]) -> int:
-    """Return how many points a class has; that of all kinds together counts none of its own."""
+    """Return how many points a class has; the clause of all kinds together adds none."""
     return sum(one.n for one in clauses if one.of.kind is not None or len(clauses) == 1)
 
 
 def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
-    """Return how surely all ceilings of a class hold together.
+    """Return the confidence that all ceilings of a class hold together.
 
-    All kinds have one threshold, the least or the greatest of theirs. Some ceiling fails only if that of the
-    kind does which allows least, and which kind that is the population decides: the least confidence of all
-    is kept, eq. (99). Counted ceilings lie wherever their counts do, and multiply: eq. (100).
+    All kinds share one threshold, the strictest of theirs. If any ceiling fails, then so does that of the
+    kind that allows least, and the population alone decides which kind this is: so the confidence is the
+    smallest of all, eq. (99). Counted ceilings have no common threshold, so their confidences multiply:
+    (100).
     """
     found = [one for one in clauses if one.kept]
     if not counted:
-        # a kind that lacks labels leaves the class without a threshold, so that nothing fails; a ceiling on
-        # all kinds together holds on average over their numbers, and these may not raise its confidence
+        # a kind with too few labels leaves the class without a threshold, so nothing can fail; a ceiling on
+        # all kinds together holds on average over their counts, so these may not raise its confidence
         lacking = any(one.vacuous for one in clauses) and not any(one.of.kind is None for one in found)
         return Decimal(1) if lacking else min((one.confidence for one in found), default=Decimal(1))
-    # all points of a class as they come are those of its kinds: no sample of their own
+    # all points of a class together are the points of its kinds, no separate sample
     several = len(clauses) > 1
     deltas = {one.of.kind: one.certified.delta for one in found if one.certified is not None}
     whole = [Decimal(repr(delta)) for kind, delta in deltas.items() if kind is None and several]
@@ -786,7 +789,7 @@ def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
 
 
 def warn_of_lacking(clauses: Iterable[Clause]) -> None:
-    """Warn the user, who is outside this package, of ceilings that were asked for and are not promised."""
+    """Warn the caller outside this package of requested ceilings that are not certified."""
     texts = [
         f"{'all points' if one.of.kind is None else quoted(one.of.kind)}: {one.words}"
         for one in clauses

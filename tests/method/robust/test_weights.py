@@ -177,7 +177,7 @@ def test_a_weighting_that_contradicts_itself_is_not_believed(change: dict[str, A
 def test_intervals_go_with_abstaining_only() -> None:
     pair = 0.9 * WEIGHTS, WEIGHTS
     for overlap in ("raise", "hold_fnr", "algorithm1"):
-        with pytest.raises(InputError, match='overlap="abstain" only'):
+        with pytest.raises(InputError, match='need overlap="abstain"'):
             calibrate(NORMAL, ANOMALOUS, overlap=overlap, normal_weights=pair, weight_bound=3)
     made = calibrate(NORMAL, ANOMALOUS - 3, normal_weights=pair, weight_bound=3)
     assert not made.rule.single
@@ -246,7 +246,7 @@ def test_intervals_give_the_first_threshold_that_their_rule_accepts(
         ({"normal_weights": WEIGHTS * np.nan, "weight_bound": 3.0}, "NaN"),
         ({"normal_weights": WEIGHTS, "weight_bound": -1.0}, "weight_bound must be a number above 0"),
         ({"normal_weights": WEIGHTS, "weight_bound": 3.0, "seed": -1}, "seed must be a whole number"),
-        ({"normal_weights": WEIGHTS, "weight_bound": 3.0, "overlap": Looks()}, "looked at once"),
+        ({"normal_weights": WEIGHTS, "weight_bound": 3.0, "overlap": Looks()}, "looked at only once"),
         (
             {
                 "normal_weights": WEIGHTS,
