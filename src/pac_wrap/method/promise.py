@@ -272,8 +272,8 @@ class Guarantee:
         if confidence is not None:
             if delta_fpr is not None or delta_fnr is not None:
                 raise InputError(
-                    "confidence must come without deltas, since it is for all ceilings together and a delta is"
-                    " for one of them; give either confidence or deltas"
+                    "confidence must come without deltas, since it is for all ceilings together and a delta"
+                    " is for one of them; give either confidence or deltas"
                 )
             usual = equal_share(check_rate("confidence", confidence), count)
         rates = [
