@@ -17,7 +17,7 @@ MARKS = ("<!-- measured -->", "<!-- end -->")
 
 
 def build_page(results: Path) -> str:
-    """Return the page: what was found by hand, which aims are met, and the tables of every line."""
+    """Return the page: findings by hand, the aims that are met, and the tables of every line."""
     paths = [path for name in NAMES if (path := results / f"{name}.json").exists()]
     loaded = [load(path) for path in paths]
     parts = [

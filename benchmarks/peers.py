@@ -49,7 +49,7 @@ class Mapie:
         return self
 
     def predict(self, rows: Floats) -> tuple[Any, Any]:
-        """Return what both thresholds say."""
+        """Return the verdicts of both thresholds."""
         return self.fpr.controller.predict(rows), self.recall.controller.predict(rows)
 
 
@@ -112,7 +112,7 @@ def mapie_set_rule(normal: Floats, probes: Floats, ceiling: float, delta: float)
 
 
 def percentile_rule(normal: Floats, probes: Floats, ceiling: float, delta: float) -> Mask:
-    """Return what lies above the percentile that `contamination` stands for in scikit-learn and PyOD."""
+    """Return the points above the percentile that `contamination` means in scikit-learn and PyOD."""
     return np.asarray(percentile(normal, ceiling).verdicts(probes) == 1)
 
 

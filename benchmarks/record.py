@@ -1,4 +1,4 @@
-"""What a line of the benchmark returns: plain records, each with its aim where it has one."""
+"""The result of a line of the benchmark: plain records, with their aims."""
 
 import json
 import operator
@@ -40,7 +40,7 @@ class SkipError(Exception):
 
 @dataclass(frozen=True)
 class Aim:
-    """The bound that a value is to keep; the sense is <=, >= or =."""
+    """The bound that a value has to keep; the sense is <=, >= or =."""
 
     sense: str
     bound: float
@@ -118,7 +118,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Result:
-    """All that one line found; `left_out` says which methods are missing and why."""
+    """The results of one line; `left_out` says which methods are missing and why."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""A result as Markdown; whatever misses its aim says so."""
+"""A result as Markdown; a missed aim is marked."""
 
 from collections.abc import Iterable, Sequence
 

@@ -21,7 +21,7 @@ SELECT random() + 0.8 * (i % 10 = 0)::DOUBLE AS s, (i % 10 = 0)::INTEGER AS y FR
 
 @contextmanager
 def labelled_files(rows: int, kind: Literal["csv", "parquet"], files: int = 1) -> Iterator[list[str]]:
-    """Yield files with a score `s` and a label `y`, all together of so many rows, and delete them."""
+    """Yield files with a score `s` and a label `y`, together of this many rows, and delete them."""
     with tempfile.TemporaryDirectory(prefix="pac-wrap-bench-") as folder:
         if shutil.disk_usage(folder).free < _BYTES_PER_ROW * rows:
             raise SkipError(f"{rows:,} rows need {_BYTES_PER_ROW * rows / 1e9:.1f} GB of free disk")

@@ -27,7 +27,7 @@ class Scale:
     name: Literal["quick", "default", "large"] = "default"
 
     def pick(self, quick: T, default: T, large: T) -> T:
-        """Return what belongs to this scale."""
+        """Return the sizes of this scale."""
         return {"quick": quick, "default": default, "large": large}[self.name]
 
     @property

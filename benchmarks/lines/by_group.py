@@ -45,7 +45,7 @@ FROM range({first}, {last}) t(i)
 
 
 class Case(NamedTuple):
-    """So many rows of so many groups."""
+    """Numbers of rows and of groups."""
 
     rows: int
     groups: int

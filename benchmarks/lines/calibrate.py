@@ -41,7 +41,7 @@ def drawn(size: int, kind: type[np.floating]) -> tuple[Floats, Floats]:
 
 
 def peers(normal: Floats, anomalous: Floats) -> dict[str, Action]:
-    """Return the same step of other packages, as far as they are installed."""
+    """Return this step as other packages do it, as far as they are installed."""
     found: dict[str, Action] = {}
     low, high = normal.astype(np.float64), anomalous.astype(np.float64)
     if not missing("mapie"):

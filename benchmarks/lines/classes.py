@@ -37,10 +37,11 @@ exceeds the ceiling; *some digit* is that for any of the ten. The *exact chance*
 without drawing, and at most delta = {delta} for ours. *Classes left* is the mean size of the sets, *decided*
 the share of sets with one class.
 
-What is promised: ours, every digit's ceiling, each with confidence 1 - delta. crepes (a category for each
-class) promises every digit's rate on average over calibrations, so many of them exceed it, which is no fault
-of its own. MAPIE's split conformal sets promise the rate over all digits together, on average; version 1 has
-no categories. The thyroid table has two classes, not the three of its source, so it is not used."""
+The methods promise different things. Ours promises every digit's ceiling, each with confidence 1 - delta.
+crepes (a category for each class) promises every digit's rate on average over calibrations, so many
+calibrations exceed it, as they may. MAPIE's split conformal sets promise the rate over all digits together,
+on average; version 1 has no categories.
+The thyroid table has two classes, not the three of its source, so it is not used."""
 
 
 def ours(probabilities: Floats, labels: Labels, population: Floats) -> NDArray[np.bool_]:

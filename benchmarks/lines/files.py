@@ -35,7 +35,7 @@ def certify(path: str) -> None:
 
 
 def arguments(path: str) -> list[str]:
-    """Return what comes after `pac-wrap`."""
+    """Return the words after `pac-wrap`."""
     target = str(Path(path).with_name("certificate.json"))
     return ["calibrate", path, "--score", "s", "--label", "y", "-o", target]
 

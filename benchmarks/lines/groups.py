@@ -33,13 +33,14 @@ for ours) of {n} of each group are drawn from it, with replacement. Each method 
 alarms, and a group's rate of false alarms is known exactly, from the population. The ceiling is
 {ceiling} for every group. *Worst group* and *mean group* are shares of calibrations in which that rate
 exceeds the ceiling; *some group* is that for any of the twelve. The *exact chance* is computed without
-drawing: that of the worst group, at most delta = {delta}; and where the promises hold at once, that of
-some group. *Found* is the share of people with high incomes who are alarms, as a mean of the groups.
+drawing: that of the worst group, at most delta = {delta}; and where the promises hold together, that
+of some group. *Found* is the share of people with high incomes who are alarms, as a mean of the groups.
 
-What is promised: ours, every group's ceiling with confidence 1 - delta, or all of them at once with it.
+The methods promise different things. Ours promises every group's ceiling with confidence 1 - delta, or all
+ceilings together with this confidence.
 One rule for all promises the rate of the mixture of groups, with confidence, and nothing about a group.
 crepes (Mondrian: a category for each group) promises every group's rate on average over calibrations, so
-many of them exceed it, which is no fault of its own. MAPIE has had no categories since version 1."""
+many calibrations exceed it, as they may. MAPIE has had no categories since version 1."""
 
 
 def ours(drawn: list[Floats], points: list[Floats], *, together: bool = False) -> list[NDArray[np.bool_]]:

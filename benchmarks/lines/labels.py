@@ -39,10 +39,11 @@ scores lie above its threshold has a true rate with the law Beta(k + 1, n - k), 
 they have no ties; k is read off the package on n distinct scores. The least possible is the smallest n with
 (1 - ceiling)^n <= delta.
 
-What is promised: ours, the bounds, and MAPIE's controllers promise a rate below the ceiling with confidence
-1 - delta. Conformal classifiers (crepes, nonconformist, MAPIE's) promise it on average over calibrations,
-and keep that; they do not claim a confidence, so a chance above delta is no fault of theirs, but it is what
-one calibration gives. A percentile promises nothing (it interpolates; its numbers are those of the score
+The methods promise different things. Ours, the bounds, and MAPIE's controllers promise a rate below the
+ceiling with confidence 1 - delta. Conformal classifiers (crepes, nonconformist, MAPIE's) promise it on
+average over calibrations, and keep that. They do not claim a confidence, so they may have a chance above
+delta; it is the chance of one calibration.
+A percentile promises nothing (it interpolates; its numbers are those of the score
 below), nor does the normal approximation at finite n (used from one error on). MAPIE's controllers choose
 among given thresholds, so their rows are shares of {draws:,} simulated calibrations with the real package:
 uniform scores, {grid} thresholds spread evenly where the rate is at most twice the ceiling. Their default

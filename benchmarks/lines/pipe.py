@@ -31,7 +31,7 @@ for _ in range(int(sys.argv[2])):
 
 
 def decided(certificate: Path, block: Path, times: int) -> Ran:
-    """Pipe the block of rows so many times through the command."""
+    """Pipe the block of rows through the command, this many times."""
     feed = subprocess.Popen([sys.executable, "-S", "-c", FEED, block, str(times)], stdout=subprocess.PIPE)
     command = "import sys; from pac_wrap.cli import main; main()"
     arguments = ["decide", str(certificate), "-", "--score", "s", "--format", "csv"]

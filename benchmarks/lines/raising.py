@@ -13,7 +13,7 @@ from pac_wrap.method.strategies.raising import staircase
 from pac_wrap.tails.levels import local_level
 
 A_SECOND = Aim("<=", 1.0)
-# the least at which a second is aimed at; beyond, the level of so many rungs takes longer
+# the least at which a second is aimed at; beyond, the level of that many rungs takes longer
 UP_TO = 10**5
 # the classes lie so close that the ceilings have to be raised
 CLOSER = 2.0

@@ -30,7 +30,7 @@ there is no C compiler."""
 
 
 def peers(scores: NDArray[np.float64]) -> dict[str, Action]:
-    """Return the same step of other packages, as far as they are installed."""
+    """Return this step as other packages do it, as far as they are installed."""
     found: dict[str, Action] = {}
     normal, anomalous = (side.astype(np.float64) for side in drawn(LABELS, np.float64))
     if not missing("mapie"):

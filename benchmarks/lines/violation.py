@@ -37,7 +37,7 @@ def direct(normal: Floats, anomalous: Floats, size: int, trials: int, random: np
 
 
 def counted(normal: Floats, anomalous: Floats, size: int, trials: int, random: np.random.Generator) -> float:
-    """Return the same by drawing every calibration set: indices, partition, count over the population."""
+    """Return the violation rates by drawing every calibration set, and counting over the population."""
     budget = error_budget(size, CEILING, DELTA)
     assert budget is not None
     broken = 0
@@ -53,7 +53,7 @@ def counted(normal: Floats, anomalous: Floats, size: int, trials: int, random: n
 
 
 def searched(normal: Floats, anomalous: Floats, size: int, trials: int, random: np.random.Generator) -> float:
-    """Return the same with both populations sorted once, so that counting is a binary search."""
+    """Return the violation rates with both populations sorted once, so that counting is a binary search."""
     budget = error_budget(size, CEILING, DELTA)
     assert budget is not None
     normal, anomalous = np.sort(normal), np.sort(anomalous)
@@ -71,7 +71,7 @@ def searched(normal: Floats, anomalous: Floats, size: int, trials: int, random: 
 
 
 def naive(normal: Floats, anomalous: Floats, size: int, trials: int, random: np.random.Generator) -> float:
-    """Return the same through `calibrate`, which also makes a whole certificate of each draw."""
+    """Return the violation rates through `calibrate`, which also makes a whole certificate of each draw."""
     broken = 0
     for _ in range(trials):
         rule = calibrate(

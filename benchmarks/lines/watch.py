@@ -1,4 +1,4 @@
-"""How soon a watch notices a broken ceiling, and how often it cries wolf: ours and MAPIE's, side by side."""
+"""How soon a monitor notices a broken ceiling, and how often it raises a false alarm: ours and MAPIE's."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -25,13 +25,14 @@ CASES: dict[str, tuple[float, float, int, int]] = {
 }
 NULL = "false alarms in 5,000 at 0.05"
 ABOUT = """\
-Labelled normal points come one after the other, and some verdicts on them are false alarms. Given is the
-median number of labels from the change until a watch for a rate above {ceiling} raises its alarm, over {runs}
-streams that all methods see alike, and the share of streams whose alarm came before there was a change, or,
-at a rate right at the ceiling, within 5,000 labels. Each has a chance of a false alarm, ever, of {alpha}:
+Labelled normal points come one after the other, and some verdicts on them are false alarms. The
+table gives the median number of labels from the change until a monitor of a rate above {ceiling} raises its
+alarm, over {runs} streams that all methods see alike, and the share of streams whose alarm came before there
+was a change, or, at a rate right at the ceiling, within 5,000 labels. Each
+has a chance of {alpha} to raise a false alarm at any time:
 MAPIE's `RiskMonitoring` is given twice that, as half of it is for a reference sample, and {ceiling} itself as
-its threshold. *One bet* is the Beta mixture alone; `Monitor` also places bets anew, so that what came before
-a change does not hide it. A dash: most streams ended without an alarm."""
+its threshold. *One bet* is the Beta mixture alone; `Monitor` also places new bets later, so that labels
+before a change do not hide it. A dash: most streams ended without an alarm."""
 
 
 def ours(labels: Labels) -> float:
@@ -43,20 +44,20 @@ def ours(labels: Labels) -> float:
 
 
 def one_bet(labels: Labels) -> float:
-    """Return the same for one bet on a rate that was too high from the start."""
+    """Return the label at which one bet raises its alarm, on a rate that was too high from the start."""
     heights = log_evidence(np.cumsum(labels), np.arange(1, labels.size + 1), CEILING)
     return _first(heights >= -np.log(ALPHA))
 
 
 def mapie(labels: Labels) -> float:
-    """Return the same for MAPIE."""
-    watch: Any = import_module("mapie.exchangeability_testing").RiskMonitoring(
+    """Return the label at which MAPIE raises its alarm, inf if it does not."""
+    monitor: Any = import_module("mapie.exchangeability_testing").RiskMonitoring(
         "fpr", test_level=2.0 * ALPHA, threshold=CEILING, warn=False
     )
     # it starts from scratch with every batch, and takes seconds for each
     for part in np.array_split(labels, [300, 900, 2700]):
-        watch.update(np.zeros(part.size, dtype=int), part)
-        reached = watch.online_risk_lower_bound_sequence_history > CEILING
+        monitor.update(np.zeros(part.size, dtype=int), part)
+        reached = monitor.online_risk_lower_bound_sequence_history > CEILING
         if reached.any():
             break
     return _first(reached)

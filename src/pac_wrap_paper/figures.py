@@ -80,7 +80,7 @@ _MARKS_APART: Final = 0.34  # of a row, between marks that have ranges
 
 
 def percent_factor(label: str) -> float:
-    """Return what shares are multiplied by: 100 where their label says "(%" or "in percent", else 1.
+    """Return the factor of shares: 100 where their label says "(%" or "in percent", else 1.
 
     >>> percent_factor("violations (%)"), percent_factor("ambiguity in percent")
     (100.0, 100.0)
@@ -91,7 +91,7 @@ def percent_factor(label: str) -> float:
 
 
 def text_size(width: float) -> float:
-    """Return the size in points of the text on a figure so many inches wide."""
+    """Return the size in points of the text on a figure of this width in inches."""
     return prepare(new_axes(width), dark=False)[1].size
 
 
@@ -236,7 +236,7 @@ def _cell_ticks(ax: Axes, style: Style, chart: HeatMap) -> None:
 
 
 def cell_texts(chart: HeatMap, size: float, width: float) -> CellTexts:
-    """Return what is written into a heat map's cells, in text of this size on axes this many points wide."""
+    """Return the texts of a heat map's cells, for this text size and axes this many points wide."""
     column = width / max(len(chart.x), 1) - _CELL_MARGIN
     values = tuple(tuple(value_text(value, chart.value_label) for value in row) for row in chart.values)
     if not _fit([text for row in values for text in row], column, size):
@@ -329,7 +329,7 @@ def intervals_height(chart: IntervalChart, width: float = 6.5) -> float:
 def _bar_marks(
     style: Style, bar: Bar, y: float
 ) -> list[tuple[str, tuple[float, ...], float, dict[str, Any]]]:
-    """Return what is drawn for a bar: its name in the legend, the shares, the height, and the style."""
+    """Return the marks of a bar: name in the legend, shares, height, and style."""
     ours = {"color": (style.normal, 0.5), "linewidth": 4.0, "solid_capstyle": "butt", "markevery": [1]}
     ours |= {"marker": "o", "markersize": 4.5, "markeredgewidth": 0.0, "markerfacecolor": style.normal}
     found: list[tuple[str, tuple[float, ...], float, dict[str, Any]]]

@@ -206,7 +206,7 @@ class DevNet(BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Return one score per row, higher for what is more anomalous.
+        """Return one score per row, higher for a more anomalous row.
 
         Parameters
         ----------

@@ -155,7 +155,7 @@ def smoothed(errors: Floats, span: float) -> Floats:
 
 
 def target_columns(target: Target, columns: int) -> list[int]:
-    """Return the target columns of a series of so many columns; None stands for all of them."""
+    """Return the target columns of a series with this number of columns; None stands for all of them."""
     if target is None:
         return list(range(columns))
     chosen = [int(column) for column in as_array(target, "target").reshape(-1)]
@@ -344,7 +344,7 @@ class SequenceDetector(BaseEstimator, ABC):
         self.loss_curve_, self.validation_curve_, self.best_epoch_ = losses, held_out_losses, best_epoch
 
     def decision_function(self, X: Any) -> Floats:
-        """Return one score per step, higher for what is more anomalous.
+        """Return one score per step, higher for a more anomalous step.
 
         A score depends on its own step and those before it, never on later ones. The first `warm_up_` steps
         have too short a past: their scores are NaN, so leave them out before calibrating.
@@ -487,7 +487,7 @@ class SequenceDetector(BaseEstimator, ABC):
 
     @abstractmethod
     def _network(self, columns: int, targets: int) -> Any:
-        """Return the layers for series of so many columns, some of them targets."""
+        """Return the layers for series with this number of columns, some of them targets."""
 
     @abstractmethod
     def _loss(self, network: Any, windows: Any, targets: list[int]) -> Any:
@@ -495,7 +495,7 @@ class SequenceDetector(BaseEstimator, ABC):
 
     @abstractmethod
     def _output(self, network: Any, windows: Any, targets: list[int]) -> Any:
-        """Return what is needed of each window to score steps, of shape (window, ...)."""
+        """Return the part of each window that scores need, of shape (window, ...)."""
 
     @abstractmethod
     def _errors(self, outputs: Any, values: Any) -> Floats:

@@ -154,7 +154,7 @@ def _bound(gamma: float) -> float:
 
 
 def _with_weights(gamma: float, scores: Floats, future: Floats, towards: Floats) -> float:
-    """Return the same for points that survive by their density ratios, clipped at a bound: eq. (78)."""
+    """Return the probability for points kept by their density ratios, clipped at a bound: eq. (78)."""
     d, bound = _distance(gamma), _bound(gamma)
     weights = np.minimum(np.exp(d * towards - d * d / 2.0), bound)
     least = np.sort(future)[floor(LEVEL * future.size)]  # a higher threshold misses too many
