@@ -285,7 +285,7 @@ def test_groups_of_json_lines_in_a_pipe_are_those_of_the_file(folder: Path, grou
             "monitor", folder / "g.json", way, *words, "--state", folder / state, stdin=text.encode()
         )
         assert done.code == 0
-        assert "2 of 2 watched groups occurred\nno alarm" in done.out
+        assert "2 of 2 monitored groups occurred\nno alarm" in done.out
     assert (folder / "a.json").read_text() == (folder / "b.json").read_text()
 
 
@@ -299,7 +299,7 @@ def test_rows_of_groups_never_seen_are_counted(folder: Path) -> None:
         words = ["--score", "s", "--label", "y", "--group", "g", "--state", folder / f"{number}.json"]
         done = invoke("monitor", folder / "c.json", way, *words, stdin=text.encode())
         assert done.code == 0
-        assert "3 rows of groups never seen at calibration are not watched" in done.out
+        assert "3 rows of groups never seen at calibration are not monitored" in done.out
 
 
 def days(folder: Path, sizes: tuple[int, ...] = (700, 900, 600)) -> pd.DataFrame:

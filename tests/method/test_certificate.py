@@ -254,7 +254,7 @@ def test_a_held_certificate_says_which_side_was_kept(word: str, held: str) -> No
     certificate = calibrate(NORMAL, NEAR, overlap=word)
     text = lines(certificate)
     assert text["overlap"] == (
-        f"{word}: the {held} ceiling is kept, the other rate certified from counted errors"
+        f"{word}: the {held} ceiling is kept; the other is certified from counted errors"
     )
     assert f"{held} <= 0.05 (confidence 0.95)" in text["promised"]
     assert certificate.rule.single

@@ -79,8 +79,8 @@ def test_the_plan_is_that_of_the_binomial_functions() -> None:
         assert row["some_tolerated"] == min_samples(ceiling, delta, 10)
         assert ("enough" in texts[3]) == (upper_bound(0, row["at_hand"], delta) <= ceiling)
     assert {row["side"] for row in account_of(report("fpr"))["plan"]} == {"FPR"}
-    assert "needs more" in table_of(account_of(report("relaxed")), "plan").caption
-    assert "needs more" not in table_of(account_of(report("hold_fnr")), "plan").caption
+    assert "more labels are needed" in table_of(account_of(report("relaxed")), "plan").caption
+    assert "more labels are needed" not in table_of(account_of(report("hold_fnr")), "plan").caption
 
 
 @pytest.mark.parametrize(

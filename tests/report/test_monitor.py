@@ -142,7 +142,8 @@ def test_rows_of_groups_that_are_not_watched_are_shown_everywhere() -> None:
     monitor = grouped()
     monitor.update([0] * 3, groups=["never seen"] * 3)
     assert (
-        "3 rows of groups never seen at calibration are not watched." in Page(html(account_of(monitor))).texts
+        "3 rows of groups never seen at calibration are not monitored."
+        in Page(html(account_of(monitor))).texts
     )
     content = json.loads(as_json(account_of(monitor)))
     assert (content["unseen"], content["unpromised"], content["points"]) == (3, 0, monitor.points)

@@ -49,7 +49,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
         known = _content(monitor, monitor.members[()])
         if monitor.unscored:
             notes.append(f"{monitor.unscored:,} rows have no score and count nowhere.")
-        notes += (f"The {name} is not watched: nothing can contradict it." for name in known["unwatched"])
+        notes += (f"The {name} is not monitored: no data can contradict it." for name in known["unwatched"])
     if len(alarms) > MOST_DRAWN:
         notes.insert(0, f"{len(alarms) - MOST_DRAWN:,} more alarms are in the JSON.")
     within = "" if monitor.table is None else " Rows are counted within each group."
@@ -138,7 +138,7 @@ def monitor_metrics(monitor: Monitor) -> str:
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
         ("rows_total", "counter", "Rows that were fed.", [({}, monitor.rows)]),
         ("unscored_total", "counter", "Rows without a score, which count nowhere.", unscored),
-        ("unwatched_total", "counter", "Rows of groups that are not watched.", apart),
+        ("unwatched_total", "counter", "Rows of groups that are not monitored.", apart),
         ("points_total", "counter", "Points that a watch counts.", [(of, one.n) for one, of in watches]),
         ("errors_total", "counter", "Errors, or undecided points.", [(of, one.count) for one, of in shares]),
         ("limit", "gauge", "The share that is allowed.", [(of, one.ceiling or 0.0) for one, of in shares]),

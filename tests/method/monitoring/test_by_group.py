@@ -86,11 +86,11 @@ def test_it_goes_on_from_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda content: content.update(unseen=0), "the rows of its groups are not its rows"),
-        (lambda content: content["members"].pop(), "the rows of its groups are not its rows"),
-        (lambda content: content["members"][0].update(place=3), "watches groups that nothing is promised of"),
-        (lambda content: content["members"][0].update(place=1), "watches groups that nothing is promised of"),
-        (lambda content: content["members"][0]["watches"].pop(), "does not watch what the certificate"),
+        (lambda content: content.update(unseen=0), "the rows of its groups do not add up"),
+        (lambda content: content["members"].pop(), "the rows of its groups do not add up"),
+        (lambda content: content["members"][0].update(place=3), "monitors groups without a promise"),
+        (lambda content: content["members"][0].update(place=1), "monitors groups without a promise"),
+        (lambda content: content["members"][0]["watches"].pop(), "does not monitor what the certificate"),
     ],
 )
 def test_groups_that_cannot_have_come_about_are_refused(change: Any, reason: str) -> None:
@@ -120,7 +120,7 @@ def test_batches_have_ids_and_may_come_in_parts(tmp_path: Path) -> None:
     assert again.to_json() == whole.to_json()
     assert again.alarm is not None
     assert (again.alarm.groups, again.alarm.id) == (("b",), "night")
-    assert "600 rows in 1 batches; 3 of 3 watched groups occurred" in str(again)
+    assert "600 rows in 1 batches; 3 of 3 monitored groups occurred" in str(again)
     assert str(Monitor(CERTIFICATE)).endswith("no point was counted, so nothing is known")
 
 
@@ -129,9 +129,9 @@ def test_rows_that_are_not_watched_are_counted_and_said(tmp_path: Path) -> None:
     groups = ["a", "d", "e", "d", "zzz", "b", "b"]
     monitor.update([0] * 7, groups=groups, scores=[0, 0, 0, 0, 0, np.nan, 1])
     assert (monitor.unseen, monitor.unpromised, monitor.points) == (1, 3, 0)
-    assert "1 rows of groups never seen at calibration are not watched" in str(monitor)
-    assert "3 rows of groups that are promised nothing are not watched" in str(monitor)
-    assert "1 rows without a score are not watched" in str(monitor)
+    assert "1 rows of groups never seen at calibration are not monitored" in str(monitor)
+    assert "3 rows of groups without a promise are not monitored" in str(monitor)
+    assert "1 rows without a score are not monitored" in str(monitor)
     assert str(monitor).endswith("no point was counted, so nothing is known")
     monitor.save(tmp_path / "w.json")
     again = Monitor(CERTIFICATE).load(tmp_path / "w.json")
@@ -149,7 +149,7 @@ def test_a_group_without_labels_of_one_class_is_watched_for_the_other() -> None:
     monitor.update([1] * 50, [0] * 50, groups=["b"] * 50)
     assert [(watch.name, watch.alpha) for watch in monitor.members[("b",)].watches] == [("FPR", 0.01)]
     assert [(alarm.groups, alarm.watch) for alarm in monitor.alarms] == [(("b",), "FPR")]
-    assert "1 groups are watched for one promise only" in str(monitor)
+    assert "1 groups are monitored for one promise only" in str(monitor)
 
 
 def test_the_rows_of_each_group_count_together_in_any_order() -> None:
@@ -196,9 +196,9 @@ def test_what_is_refused_leaves_all_as_it_was() -> None:
         monitor.update([0, 0], groups=["a"])
     with pytest.raises(InputError, match="verdicts and labels must have the same length"):
         monitor.update([0, 0], [0], groups=["a", "b"])
-    with pytest.raises(InputError, match="has groups; give that of each row as groups"):
+    with pytest.raises(InputError, match="has groups; pass the group of each row as groups"):
         monitor.update([0, 0], [0, 0])
-    with pytest.raises(InputError, match="has no groups; leave groups out"):
+    with pytest.raises(InputError, match="has no groups; remove groups"):
         Monitor(CERTIFICATE.certificates["a"]).update([0, 0], [0, 0], groups=["a", "a"])
     assert monitor.to_json() == before
 
@@ -207,5 +207,5 @@ def test_what_promises_nothing_cannot_be_watched() -> None:
     with pytest.raises(InputError, match="a curve is for a certificate without groups"):
         Monitor(CERTIFICATE, certify_curve(SCORES[LABELS == 0], SCORES[LABELS == 1]))
     few = calibrate_labelled([1.0, 2.0], [0, 1], by=["a", "a"])
-    with pytest.raises(InputError, match="no group is promised anything"):
+    with pytest.raises(InputError, match="no group has a promise"):
         Monitor(few)

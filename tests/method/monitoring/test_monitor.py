@@ -168,7 +168,7 @@ def test_a_promise_that_nothing_can_contradict_is_not_watched() -> None:
     monitor = Monitor(certificate, alpha=0.02)
     assert [(watch.name, watch.alpha) for watch in monitor.watches] == [("FPR", 0.02)]
     assert monitor.members[()].unwatched(monitor.asked) == ("FNR",)
-    assert "not watched: FNR, which nothing can contradict" in str(monitor)
+    assert "not monitored: FNR, since no data can contradict it" in str(monitor)
     with pytest.warns(UserWarning, match="nothing is promised"):
         nothing = calibrate([0.0], [1.0])
     with pytest.raises(InputError, match="every point is left undecided, so nothing can be monitored"):
@@ -281,7 +281,7 @@ def test_the_same_batch_twice_is_noticed() -> None:
     monitor = Monitor(CLEAR)
     monitor.update([0], [0], id="a")
     before = monitor.to_json()
-    with pytest.raises(InputError, match="the batch 'a' was fed before; nothing of it is counted again"):
+    with pytest.raises(InputError, match="the batch 'a' was fed before, so it is not counted again"):
         monitor.update([0], [0], id="a")
     assert monitor.to_json() == before
     for number in range(1000):  # so many ids are kept, and no more

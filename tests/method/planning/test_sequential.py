@@ -159,7 +159,7 @@ def test_a_threshold_that_is_given_is_certified_class_by_class() -> None:
     assert (certificate.fpr.n, certificate.fnr.n) == (100, 100)
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert certificate.verify(*until.scores)
-    assert "the threshold 1.0 was given beforehand" in str(certificate)
+    assert "the threshold 1.0 was fixed beforehand" in str(certificate)
 
 
 def test_a_threshold_that_is_not_kept_certifies_nothing() -> None:
@@ -172,9 +172,7 @@ def test_a_threshold_that_is_not_kept_certifies_nothing() -> None:
     assert certificate is not None
     assert certificate.uncertified
     assert certificate.verdicts([0.0, 1.0, inf]).tolist() == [-1, -1, -1]
-    assert "nothing: the errors at the threshold that was given are not within their budgets" in str(
-        certificate
-    )
+    assert "nothing: the errors at the given threshold exceed their budgets" in str(certificate)
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 

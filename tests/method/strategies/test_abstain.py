@@ -65,13 +65,15 @@ def test_what_abstaining_says_of_itself() -> None:
     assert (strategy.word, Abstain(always=True).word) == ("abstain", "abstain_always")
     both = calibrate_quietly(*MIXED).claim
     assert strategy.summary(both) == "two thresholds, and abstention between them"
-    assert list(strategy.explanation(both)) == ["Two thresholds: what lies between them is left undecided."]
+    assert list(strategy.explanation(both)) == [
+        "There are two thresholds, and points between them are left undecided."
+    ]
     one = calibrate_quietly(*MIXED, Guarantee(max_fnr=None)).claim
-    assert strategy.summary(one) == "only one side is promised, so its threshold decides alone"
+    assert strategy.summary(one) == "only one rate has a ceiling, so its threshold decides alone"
     (sentence,) = strategy.explanation(one)
-    assert sentence.startswith("Only one side is promised")
+    assert sentence.startswith("Only one rate has a ceiling")
     apart = calibrate(*APART).claim
-    assert strategy.summary(apart) == "one threshold keeps both ceilings, so nothing is abstained"
+    assert strategy.summary(apart) == "one threshold keeps both ceilings, so every point is decided"
     (sentence,) = strategy.explanation(apart)
     assert sentence == (
         "One threshold keeps both ceilings with their whole deltas, so nothing is left undecided."

@@ -403,12 +403,12 @@ def test_what_algorithm_1_says_of_itself() -> None:
     assert Algorithm1().keeps == ()
     assert Algorithm1().proved
     assert not Algorithm1(correction=None).proved
-    assert "only part of delta" in str(Algorithm1().needs_more_labels)
+    assert "only a part of delta" in str(Algorithm1().needs_more_labels)
     assert Algorithm1().tried(FIVE, (2000, 2000)) == 10
     assert Algorithm1().tried(FIVE, (2000, 30)) == 9
     claim = calibrate_quietly(*overlapping(), overlap="algorithm1").claim
     first, second = Algorithm1().explanation(claim)
-    assert "10 promises with rising ceilings of both sides were fixed beforehand" in first
+    assert "10 levels with rising ceilings of both sides were fixed beforehand" in first
     assert second.startswith(
         "It was tried at a delta of 0.03195 for the FPR and 0.03195 for the FNR, so that"
     )
@@ -419,7 +419,7 @@ def test_what_algorithm_1_says_of_itself() -> None:
     assert second == "Delta was not corrected for the choice, so the confidence is not guaranteed."
     nothing = calibrate_quietly(np.arange(100.0) + 1000.0, np.arange(100.0), overlap="algorithm1").claim
     (only,) = Algorithm1().explanation(nothing)
-    assert only.endswith("none could be kept.")
+    assert only.endswith("no level could be kept.")
 
 
 def test_every_level_names_its_ranks() -> None:

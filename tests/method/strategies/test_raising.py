@@ -103,7 +103,7 @@ def test_separated_classes_keep_what_was_asked_for() -> None:
     assert kept_by(certificate) == certificate.guarantee
     assert certificate.separable is True
     summary = certificate.overlap.summary(certificate.claim)
-    assert summary == "raise: kept as asked; the choice is covered by delta"
+    assert summary == "raise: ceilings kept as requested; the choice is covered by delta"
 
 
 def test_where_abstaining_would_do_without_raising_text_and_summary_say_so() -> None:
@@ -115,7 +115,9 @@ def test_where_abstaining_would_do_without_raising_text_and_summary_say_so() -> 
     assert certificate.separable is True
     assert not certificate.uncertified
     assert certificate.fpr.ceiling == pytest.approx(0.0501, abs=2e-4)
-    sentence = "one threshold would have kept what was asked, had overlap abstain been fixed before these"
+    sentence = (
+        "one threshold would have kept the requested ceilings, had overlap abstain been fixed before these"
+    )
     assert sentence in str(certificate)
     assert sentence[1:] in list(certificate.overlap.explanation(certificate.claim))[-1]
     raised = calibrate(NORMAL, NEAR, overlap="raise")
@@ -225,7 +227,10 @@ def test_the_largest_double_and_infinity_are_one() -> None:
 def test_what_raising_says_of_itself() -> None:
     strategy = Raise()
     assert (strategy.word, strategy.keeps, strategy.single, strategy.proved) == ("raise", (), True, True)
-    assert strategy.needs_more_labels == "A rung of the ladder has nearly all of delta, and needs a few more."
+    assert (
+        strategy.needs_more_labels
+        == "A rung of the ladder has nearly the whole delta, so a few more labels are needed."
+    )
     certificate = calibrate(NORMAL, NEAR, overlap=strategy)
     count = strategy.tried(FIVE, (865, 170))
     assert 350 < count < 400
@@ -233,7 +238,7 @@ def test_what_raising_says_of_itself() -> None:
     assert sentence == (
         f"Strategy raise: {count} rungs, one for each number of normal errors, were fixed beforehand; the"
         " first that one threshold keeps is certified. The normal class pays for the choice: its delta at"
-        " each rung is 0.04092. The other keeps its delta whole."
+        " each rung is 0.04092. The other class keeps its whole delta."
     )
     assert "confidence of this rung alone" in str(certificate)
 

@@ -1,1 +1,1 @@
-"""What alarms are worth: what happens to a point of each class, and what follows for alarms and work."""
+"""Precision and workload of alarms, and the prevalence of anomalies, as a certificate bounds them."""

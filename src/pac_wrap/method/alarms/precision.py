@@ -1,4 +1,4 @@
-"""How many alarms are right, how many anomalies there are, and the work that follows: for certificates."""
+"""Precision, prevalence and workload: what a certificate bounds about future alarms."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -37,9 +37,9 @@ class Bounds:
     Attributes
     ----------
     low, high : float
-        It is at least the first and at most the second.
+        The lower and the upper bound.
     confidence : float
-        How surely it is.
+        The confidence of the bounds.
     """
 
     low: float
@@ -55,19 +55,19 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What so many points bring on average, with bounds that all hold together with one confidence.
+    """The expected workload of a number of points, with bounds that hold together with one confidence.
 
     Attributes
     ----------
     per : int
-        How many points.
+        The number of points.
     prevalence : tuple of float
-        The share of anomalies among them, from the least to the greatest.
+        The least and the greatest share of anomalies among them.
     alarms, right, false_alarms, missed, undecided : Bounds
-        How many points are alarms, anomalies and normal points among the alarms, anomalies declared normal,
-        and abstained on.
+        The expected numbers of alarms, of anomalies and of normal points among the alarms, of anomalies
+        declared normal, and of undecided points.
     confidence : float
-        1 minus all deltas that were used, added up.
+        1 minus the sum of all deltas that were used.
     """
 
     per: int
@@ -93,24 +93,24 @@ class Workload:
 
 
 class Shares(NamedTuple):
-    """Bounds of what happens to a point of each class, and the deltas they take: eqs. (46), (47) and (49)."""
+    """Bounds of the share of each verdict in each class, and their deltas: eqs. (46), (47) and (49)."""
 
     false_alarms: float
     caught: float
     missed: float
     undecided: tuple[float, float]
     deltas: tuple[float, ...]
-    # how surely `false_alarms` and `caught` hold together, which takes less than everything does: eq. (121)
+    # the confidence of `false_alarms` and `caught` together, larger than that of all bounds: eq. (121)
     sure: float
-    # what only the undecided normal points take
+    # deltas that only the undecided normal points need
     extra: tuple[float, ...] = ()
 
 
 def kept_by(one: "Certificate") -> "tuple[Promise | None, Promise | None]":
-    """Return the promises that are certified of the FPR and of the FNR, or refuse."""
+    """Return the certified promises about the FPR and the FNR; a certificate without them is refused."""
     if one.by_kind:
         raise InputError(
-            "what alarms are worth depends on the mix of kinds, which a certificate by kind does not know;"
+            "precision and workload depend on the mix of kinds, which a certificate by kind does not know;"
             " calibrate without kinds"
         )
     found = one.fpr.certified, one.fnr.certified
@@ -122,38 +122,38 @@ def kept_by(one: "Certificate") -> "tuple[Promise | None, Promise | None]":
 
 
 def false_alarms_of(one: "Certificate") -> "Promise":
-    """Return the promise about the share of normal points that are alarms, or refuse."""
+    """Return the certified promise about the FPR; a certificate without it is refused."""
     promise, _ = kept_by(one)
     if promise is None or one.rule.anomaly_from == inf:
         raise InputError(
-            "no ceiling of the FPR is certified, or no alarm is ever raised, so nothing bounds how many of"
-            " them are false; ask for a ceiling of the FPR, or label more normal points"
+            "no ceiling of the FPR is certified, or no alarm is ever raised, so false alarms have no bound;"
+            " ask for a ceiling of the FPR, or label more normal points"
         )
     return promise
 
 
 def shares_of(one: "Certificate", delta: float | None) -> Shares:
-    """Return the bounds of a certificate; delta is that of each share that is counted."""
+    """Return the bounds of a certificate; delta is the chance that a counted share breaks its bound."""
     fpr, (_, fnr) = false_alarms_of(one), kept_by(one)
     alone = Decimal(repr(one.confidences.get("FPR", 1.0)))
-    if fnr is None:  # then anomalies may be caught, missed or undecided, as far as the rule abstains
+    if fnr is None:  # then anomalies may be caught or missed, or undecided if the rule abstains
         undecided = 0.0 if one.rule.single else 1.0
         return Shares(fpr.ceiling, 0.0, 1.0, (undecided, undecided), (fpr.delta,), float_below(alone))
     deltas = fpr.delta, fnr.delta
     found = Shares(fpr.ceiling, 1.0 - fnr.ceiling, fnr.ceiling, (0.0, 0.0), deltas, one.confidence)
     if one.overlap.single:
         return found
-    # one threshold or two, by how the classes lie: what either case takes is added up, eq. (47)
+    # one threshold or two, depending on the overlap: the deltas of both cases add up, eq. (47)
     counted = check_rate("delta", fnr.delta if delta is None else delta)
     others = fpr.delta if delta is None else counted
     found = found._replace(deltas=(*deltas, counted), extra=(others,))
-    # where a share may be counted if the classes overlap; else nothing is said there
+    # whether a share may be counted if the classes overlap
     known = one.weighting is None or not one.weighting.intervals
     pooled = Assumption.POOLED in one.assumptions
     # with too few anomalies nothing is ever declared normal
     lacking = one.fnr.errors is None
     if known and one.overlap.fixed_sizes and not pooled:
-        # how surely the ceiling of the FPR and the share of anomalies that are caught hold: eq. (121)
+        # the confidence of the FPR ceiling together with the share of caught anomalies: eq. (121)
         own: tuple[float, ...] = (counted,)
         if not lacking:
             own = (fnr.delta,) if counted <= fnr.delta else (fnr.delta, counted)
@@ -163,26 +163,26 @@ def shares_of(one: "Certificate", delta: float | None) -> Shares:
         found = found._replace(sure=float_below(sure))
     if one.rule.single:
         return found
-    if one.regime is Regime.SEPARATED:  # two thresholds all the same: alarms begin at clear_below
+    if one.regime is Regime.SEPARATED:  # two thresholds nevertheless: alarms begin at clear_below
         return found._replace(undecided=(fpr.ceiling, fnr.ceiling))
     if not known:
         raise InputError(
-            "weights are known up to intervals, and the classes overlap, so what is counted among the points"
-            " that survived has no bound; try precision_from_unlabelled"
+            "weights are known up to intervals, and the classes overlap, so shares counted among the points"
+            " that survived have no bound; try precision_from_unlabelled"
         )
     if not one.overlap.fixed_sizes:
         raise InputError(
-            "the labels were looked at as they came, and the classes overlap, so what is counted among"
-            " them has no bound; count new points without labels"
+            "the labels were looked at as they came, and the classes overlap, so shares counted among them"
+            " have no bound; count new points without labels"
         )
     if pooled:  # counts are not binomial: eq. (116)
         raise InputError(
-            "the points of a pool come from several groups, and the classes overlap, so what is counted among"
-            " them is not binomial and has no bound; count new points without labels"
+            "the points of a pool come from several groups, and the classes overlap, so shares counted among"
+            " them are not binomial and have no bound; count new points without labels"
         )
     n, beyond = one.fnr.n, one.fnr.beyond or 0
     caught = lower_bound(n - beyond, n, counted)
-    if fnr.tolerance is not None:  # what is not caught may become more, eq. (70)
+    if fnr.tolerance is not None:  # the share that is not caught may grow, eq. (70)
         caught = max(0.0, nextafter(1.0 - fnr.afterwards(upper_bound(beyond, n, counted)), -1.0))
     return found._replace(
         caught=caught,
@@ -193,7 +193,7 @@ def shares_of(one: "Certificate", delta: float | None) -> Shares:
 
 
 class AlarmBounds:
-    """What the alarms of a certificate are worth; a part of `Certificate`."""
+    """Precision, prevalence and workload of a certificate; a part of `Certificate`."""
 
     __slots__ = ()
 
@@ -203,10 +203,10 @@ class AlarmBounds:
         Parameters
         ----------
         prevalence : float or pair of floats
-            The share of anomalies among future points, or two between which it lies; not checked.
+            The share of anomalies among future points, or a range of it; it is not checked.
         delta : float, optional
-            The chance that a share counted where the classes overlap is less than its bound; by default that
-            of the FNR.
+            The chance that the counted share of caught anomalies, which matters if the classes overlap, is
+            less than its bound; by default the delta of the FNR.
 
         Examples
         --------
@@ -219,7 +219,7 @@ class AlarmBounds:
         shares = shares_of(one, delta)
         if kept_by(one)[1] is None:
             raise InputError(
-                "nothing is certified about missed anomalies, so nothing bounds how many are caught;"
+                "nothing is certified about missed anomalies, so the number of caught ones has no bound;"
                 " ask for a ceiling of the FNR, or count new points without labels"
             )
         right, wrong = low * shares.caught, (1.0 - low) * shares.false_alarms
@@ -228,13 +228,14 @@ class AlarmBounds:
     def precision_from_unlabelled(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
         """Return a lower bound of the precision of future alarms from new points without labels: eq. (50).
 
-        Only the normal points must be like those of the calibration. It is 0 if all alarms may be false.
+        Only the normal points must be like those of the calibration. The bound is 0 if all alarms may be
+        false.
 
         Parameters
         ----------
         scores : array-like of float
-            The scores of new points, drawn independently of the calibration and chosen by nobody; those that
-            will be undecided too. NaN counts as undecided.
+            The scores of all new points, undecided ones included, drawn independently of the calibration and
+            not selected. NaN counts as undecided.
         delta : float
             The chance that the share of alarms is less than its bound.
 
@@ -259,8 +260,8 @@ class AlarmBounds:
     def prevalence_of(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
         """Return bounds of the share of anomalies among new points without labels: eq. (51).
 
-        They go from 0 where no ceiling of the FPR is certified, and to 1 where none of the FNR is. The
-        parameters are those of `precision_from_unlabelled`; delta is also that of points declared normal.
+        The lower bound is 0 without a certified ceiling of the FPR, the upper bound 1 without one of the FNR.
+        The parameters are those of `precision_from_unlabelled`; delta also covers points declared normal.
 
         Examples
         --------
@@ -286,17 +287,17 @@ class AlarmBounds:
         return Bounds(low, max(low, high), _left(*deltas))
 
     def workload(self, prevalence: Prevalence, per: int = 1000, *, delta: float | None = None) -> Workload:
-        """Return how many alarms, right and false ones, misses and undecided points to expect: eq. (49).
+        """Return the expected numbers of alarms, true and false, misses and undecided points: eq. (49).
 
-        Only a ceiling of the FPR is needed; without one of the FNR, all anomalies may be missed. All bounds
-        hold together.
+        It needs a ceiling of the FPR only; without a ceiling of the FNR, all anomalies may be missed. All
+        bounds hold together.
 
-        The other parameters are those of `precision`, but delta is by default that of the rate of each class.
+        The other parameters are those of `precision`, but delta is by default that of each class's rate.
 
         Parameters
         ----------
         per : int
-            For how many points.
+            The number of points.
 
         Examples
         --------
@@ -309,7 +310,7 @@ class AlarmBounds:
         shares = shares_of(cast("Certificate", self), delta)
         confidence = _left(*shares.deltas, *shares.extra)
 
-        # in decimals, so that 1,000 times .05 times .05 is 2.5 and no more
+        # in decimals, so that 1,000 times 0.05 times 0.05 is exactly 2.5
         least, most, false_alarms, caught, missed, normal, anomalous = (
             Decimal(repr(float(share)))
             for share in (low, high, shares.false_alarms, shares.caught, shares.missed, *shares.undecided)
@@ -340,7 +341,7 @@ def as_interval(prevalence: Prevalence) -> tuple[float, float]:
     if len(ends) == 2 and 0.0 < (low := as_float(ends[0])) <= (high := as_float(ends[1])) < 1.0:
         return low, high
     raise InputError(
-        "prevalence must be a share between 0 and 1, or two of them, the smaller first;"
+        "prevalence must be a share between 0 and 1, or two shares, the smaller first;"
         f" got {quoted(prevalence)}"
     )
 

@@ -1,4 +1,4 @@
-"""What a monitor watches, each with its evidence and its limit, and the alarms it raises."""
+"""The monitored quantities, each with its limit and evidence, and the alarms of a monitor."""
 
 from copy import copy
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from pac_wrap.tails.bounds import Rate
 UNDECIDED: Final = "undecided"
 SCORES: Final = "scores"
 _LONGEST_SHOWN: Final = 60
-# its exponential is none of the doubles
+# its exponential is beyond the largest double
 _BEYOND: Final = 709.0
 _FATES: Final = {
     "FPR": ("normal points", "are false alarms"),
@@ -52,11 +52,11 @@ class Alarm:
         The errors, or undecided points, and all points since row `since`. For "scores", `count` is the number
         of scores between the two thresholds.
     limit : float
-        The share that is allowed.
+        The allowed share.
     alpha, delta, level : float
         The chance of a false alarm, of a wrong limit, and of each end of `interval` being wrong.
     id : str or None
-        The id of the batch in which it happened.
+        The id of the batch in which the alarm came.
     between : tuple of float or None
         For "scores", the two thresholds.
     noisy : bool or None
@@ -82,7 +82,7 @@ class Alarm:
 
     @property
     def e_value(self) -> float:
-        """The evidence at the alarm: while the limit holds, it ever gets there with chance <= 1 / e_value."""
+        """The evidence at the alarm; if the limit holds, it ever gets there with chance <= 1 / e_value."""
         return exp(self.log_evidence) if self.log_evidence < _BEYOND else inf
 
     @property
@@ -121,17 +121,17 @@ def evidence_text(logarithm: float) -> str:
 
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
-# the bounds whose thresholds are paired, and the shares of the largest bet that are mixed: eq. (91)
+# bounds whose thresholds are paired, and the mixed shares of the largest bet: eq. (91)
 LEVELS: Final = (0.01, 0.03, 0.08, 0.2, 0.4)
 SHARES: Final = (0.5, 0.2, 0.08, 0.03)
 
 
 @dataclass(frozen=True)
 class Hull:
-    """Bets that too many scores lie between two thresholds, for every pair of them: eq. (89).
+    """Bets that too many scores lie between two thresholds, for every pair of thresholds: eq. (89).
 
-    `edges` are all thresholds, rising; `pairs` has for each bet the places of its two, t < t', and the a and
-    b of their bounds FPR(t) <= 1 - a and FNR(t') <= 1 - b.
+    `edges` are all thresholds, rising; `pairs` has for each bet the places of its two thresholds, t < t', and
+    the a and b of their bounds FPR(t) <= 1 - a and FNR(t') <= 1 - b.
     """
 
     edges: Doubles
@@ -140,20 +140,20 @@ class Hull:
     score_type: ScoreType
 
     def cells(self, scores: Scores) -> Counts:
-        """Return the cell of each score: how many thresholds it reaches."""
+        """Return the cell of each score, the number of thresholds that it reaches."""
         values = scores if self.score_type == "float64" else rounded(scores, self.score_type)
         return np.searchsorted(self.edges, values, side="right").astype(np.int64)
 
 
 @lru_cache(maxsize=8)
 def hull_of(curve: Curve) -> Hull | None:
-    """Return the bets on a curve, None if no pair of thresholds has anything between."""
+    """Return the bets on a curve, None if no two thresholds have scores between them."""
     lows = [curve.normal.score_within(level) for level in LEVELS]
     highs = [curve.anomalous.score_within(level) for level in LEVELS]
     pairs = []
     for t in dict.fromkeys(nextafter(score, inf) for score in lows if score is not None and score < inf):
         for above in dict.fromkeys(score for score in highs if score is not None and score > -inf):
-            a, b = 1.0 - curve.fpr(t), 1.0 - curve.fnr(above)  # what each side keeps at least
+            a, b = 1.0 - curve.fpr(t), 1.0 - curve.fnr(above)  # least shares without an error
             if t < above and 0.0 < a < 1.0 and 0.0 < b < 1.0:
                 pairs.append((t, above, a, b))
     if not pairs:
@@ -181,10 +181,10 @@ _bets = lru_cache(maxsize=64)(Bets.above)
 class Watch:
     """One monitored quantity: its counts, its limit, and the evidence that the limit is exceeded.
 
-    `cells` counts the points in each cell: of a share those that are not counted and those that are. `gains`
-    and `best` are the logarithms of what each bet has won by all its starts, and by the best of them; `began`
-    has that one's row and number, and how many points had lost, won and lain above by then. A false alarm has
-    at most the chance `alpha` plus `delta`: eq. (86).
+    `cells` counts the points in each cell; a share has two, points without and with an error. `gains` and
+    `best` are the logarithms of the gain of each bet from all its starts, and from the best start; `began`
+    has the row and number of the best start, and how many points had lost, won and been above by then. The
+    chance of a false alarm is at most `alpha` plus `delta`: eq. (86).
     """
 
     name: str
@@ -198,26 +198,26 @@ class Watch:
     best: tuple[float, ...]
     began: tuple[int, ...]
     past: tuple[float, ...] = ()
-    # these follow from the certificate and the curve: a watch that was read gets them from a fresh one
+    # derived from the certificate and the curve: after loading, they are set from a fresh object
     hull: Hull | None = field(default=None, init=False, repr=False, compare=False)
     noisy: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_rate("alpha", self.alpha)
         for number in (*self.cells, self.starts, self.following, *self.began):
-            check_count("what was counted", number)
+            check_count("a count", number)
         late = self.following > self.n + wait(self.n)
         if late or not all(map(isfinite, self.past)) or inf in self.gains:
-            raise InputError(f"the watch of {self.name} cannot have come about; start a new monitor")
+            raise InputError(f"the stored state of {self.name} is impossible; start a new monitor")
 
     @classmethod
     def of(cls, alpha: float, name: str, delta: float, ceiling: float | None, *rest: Any) -> "Watch":
-        """Return the watch of a share or of scores, before any point."""
+        """Return a monitored share, or the monitored scores, before any point."""
         empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(*rest)
         return empty.after(empty.bets.unplaced(), ())
 
     def on(self, hull: Hull | None = None, noisy: bool = False) -> "Watch":
-        """Set what is not stored, and return the watch."""
+        """Set the fields that are not stored, and return this object."""
         object.__setattr__(self, "hull", hull)
         object.__setattr__(self, "noisy", noisy)
         return self
@@ -229,28 +229,28 @@ class Watch:
 
     @property
     def n(self) -> int:
-        """How many points were seen."""
+        """How many points were counted."""
         return sum(self.cells)
 
     @property
     def count(self) -> int:
-        """How many of them are errors, or undecided; of scores none is by itself."""
+        """How many of the points are errors, or undecided; 0 for scores."""
         return 0 if self.hull else self.cells[1]
 
     @property
     def rate(self) -> Rate:
-        """The share so far; each end of its confidence sequence is ever wrong with chance alpha at most."""
+        """The share so far; each end of its confidence sequence is ever wrong with chance at most alpha."""
         ends = (0.0, 1.0) if self.hull else confidence_sequence(self.count, self.n, self.alpha)
         return Rate(self.count, self.n, *ends)
 
     @property
     def log_evidence(self) -> float:
-        """The logarithm of the evidence now."""
+        """The logarithm of the present evidence."""
         return float(self.bets.log_evidence(self.placed))
 
     @property
     def placed(self) -> Placed:
-        """The bets as they stand."""
+        """The present state of the bets."""
         cells, began = (np.array(one, dtype=np.int64) for one in (self.cells, self.began))
         gains, best = np.array(self.gains), np.array(self.best)
         return Placed(cells, self.starts, self.following, gains, best, began.reshape(-1, 5))
@@ -258,15 +258,14 @@ class Watch:
     def fed(
         self, points: Points, rows: tuple[int, int], marks: Counts, *, watching: bool, together: bool
     ) -> tuple["Watch", Alarm | None]:
-        """Return the watch after a batch, and the alarm if it came.
+        """Return this quantity after a batch, and its alarm if one came.
 
-        `rows` is how many came before the batch, and with it; `marks` how many of it each kept part takes in.
+        `rows` are the numbers of rows before and after the batch; `marks` are the places in it, counted from
+        1, at which the evidence is stored.
         """
         (places, cells), (before, after), bets = points, rows, self.bets
         bar = -log(self.alpha) if watching else None
-        if (
-            together
-        ):  # nothing depends on their order: a start has the first row, an alarm the last, eq. (130)
+        if together:  # their order has no effect: a start gets the first row, an alarm the last, eq. (130)
             placed, reached = bets.took_together(self.placed, cells, before + 1, bar)
             height = float(bets.log_evidence(placed))
             heights = [height if before + mark == after else self.log_evidence for mark in marks.tolist()]
@@ -278,11 +277,11 @@ class Watch:
         return self.after(placed, (*self.past, *heights)), reached and self._alarm(row, reached)
 
     def _alarm(self, row: int, reached: Reached) -> Alarm:
-        """Return the alarm, with the counts at the time when the evidence reached the bar."""
+        """Return the alarm, with the counts when the evidence reached 1/alpha."""
         bet, since, number, fates = self.bets.strongest(reached.placed)
         count, n, limit, between = int(fates[1]), int(fates.sum()), self.ceiling or 0.0, None
         if self.hull is not None:
-            # beside the points above, so many may lie between the thresholds of the bet
+            # given the points above, the share that may lie between the two thresholds of the bet
             low, high, a, b = self.hull.pairs[bet]
             above = float(fates[2] / max(1, n))
             limit = min(1.0, max(0.0, 1.0 - a - above * (1.0 - a / b)))
@@ -292,7 +291,7 @@ class Watch:
         return Alarm(self.name, row, since, reached.log_evidence, *counted, between=between, noisy=noisy)
 
     def after(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
-        """Return the watch with other bets, and another past."""
+        """Return this quantity with other bets, and another past."""
         arrays = placed.cells, placed.gains, placed.best, placed.began
         cells, gains, best, began = (tuple[Any, ...](one.ravel().tolist()) for one in arrays)
         state = cells, placed.starts, placed.following, gains, best, began, past
@@ -307,11 +306,11 @@ class Watch:
 
 
 def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
-    """Return the watches of a certificate, and of a curve, before any point."""
+    """Return the monitored quantities of a certificate and a curve, before any point."""
     kept, rule = [one for one in kept_by(certificate) if one is not None], certificate.rule
-    # of a verdict that is never given nothing can be counted
+    # a verdict that is never given has no errors to count
     given = {Error.FALSE_ALARM: rule.anomaly_from < inf, Error.MISS: rule.normal_below > -inf}
-    # labels so wrong that they may show any share of errors while a ceiling holds contradict nothing
+    # with very noisy labels, any share of errors is possible while a ceiling holds: nothing contradicts it
     found: list[tuple[Any, ...]] = [
         (one.name, one.delta, one.counted, None, one.label_noise is not None)
         for one in kept
@@ -320,7 +319,7 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     if (limit := _undecided(certificate)) is not None:
         found.append((UNDECIDED, *limit))
     if curve is not None:
-        refuse_tolerance(certificate.guarantee, "a curve", "leave it out; the rest is monitored without it")
+        refuse_tolerance(certificate.guarantee, "a curve", "remove it; the rest is monitored without it")
         if (hull := hull_of(curve)) is not None:
             found.append((SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
     if not found and not any(given.values()):
@@ -334,12 +333,12 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
 
 
 def _undecided(certificate: Certificate) -> tuple[float, float] | None:
-    """Return delta and limit of undecided points, where there can be any and they have a bound: eq. (88)."""
+    """Return delta and limit of the undecided share, None if there is none or it has no bound: eq. (88)."""
     if certificate.rule.single:
         return None
     try:
         shares = shares_of(certificate, None)
-    except InputError:  # what is certified bounds no share of undecided points
+    except InputError:  # the certificate does not bound the share of undecided points
         return None
     limit = max(shares.undecided)
     always = isinstance(certificate.overlap, Abstain) and certificate.overlap.always

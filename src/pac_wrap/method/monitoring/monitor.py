@@ -1,4 +1,4 @@
-"""The monitor: it watches whether a certificate still keeps its promises; and how to start again."""
+"""The monitor of a certificate after deployment, and recalibration on new points."""
 
 import os
 from collections.abc import Iterator
@@ -41,24 +41,24 @@ from pac_wrap.version import __version__
 
 _HEADER: Final = {"format": "pac-wrap monitor", "schema": 3}
 _LARGEST_FILE: Final = 10**9
-# how many parts of the past are kept, and how many ids of batches
+# how many points of the evidence's history are stored, and how many ids of batches
 MOST_PARTS: Final = 256
 MOST_IDS: Final = 1000
 # which verdict on which label is an error
 _ERRORS: Final = {"FPR": (0, Verdict.ANOMALY), "FNR": (1, Verdict.NORMAL)}
 _NONE: Final = np.empty(0, dtype=np.int64)
-# the mark of a row without a label; others are 0 and 1
+# the mark of a row without a label; labels are 0 and 1
 _UNLABELLED: Final = -1
 _AGAIN: Final = "calibrate the new points as the old ones were"
 # the remedy for a certificate of kinds
 KINDS_APART: Final = (
-    "a monitor cannot tell kinds apart, and each has a ceiling of its own: evaluate new labels by kind, or"
-    " watch a certificate that was made without kinds"
+    "a monitor cannot tell kinds apart, and each kind has its own ceiling; evaluate new labels by kind, or"
+    " monitor a certificate without kinds"
 )
 
 
 class Batch(NamedTuple):
-    """Each row's verdict, whether it has a score, and its label, 0, 1 or none of them; and the scores."""
+    """The verdicts of rows, whether each has a score, the labels (0, 1 or -1 for none), and the scores."""
 
     verdicts: NDArray[np.int8]
     scored: NDArray[np.bool_]
@@ -66,7 +66,7 @@ class Batch(NamedTuple):
     scores: Scores | None = None
 
     def divided(self, watchers: Counts) -> Iterator[tuple[int, "Batch"]]:
-        """Yield the batch of each watcher, given that of each row, without scores."""
+        """Yield each unit with its part of the batch, without scores; `watchers` has the unit of each row."""
         order = np.argsort(watchers, kind="stable")
         found, starts = np.unique(watchers[order], return_index=True)
         for watcher, own in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
@@ -76,7 +76,7 @@ class Batch(NamedTuple):
 def read_batch(
     verdicts: ArrayLike, labels: ArrayLike | None, scores: ArrayLike | None, anomaly_label: object
 ) -> Batch:
-    """Return a batch, or refuse what is no verdict, no label or no score."""
+    """Return a batch of checked verdicts, labels and scores."""
     given, known = as_verdicts(verdicts), None
     scored, marks = np.ones(given.size, dtype=bool), np.full(given.size, _UNLABELLED, dtype=np.int8)
     if labels is not None:
@@ -93,7 +93,7 @@ def read_batch(
 def _beside(
     verdicts: ArrayLike, size: int, name: str, column: ArrayLike
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return a column beside the verdicts, and where it is masked or holds None, NaN or pandas' NA."""
+    """Return a column as long as the verdicts, and where it is masked or None, NaN or pandas' NA."""
     check_aligned("verdicts", verdicts, name, column)
     given: Any = column
     if isinstance(column, np.ma.MaskedArray) and np.ma.getmaskarray(column).any():
@@ -120,7 +120,7 @@ def _is_missing(value: Any) -> bool:
 class Member:
     """A unit that is monitored by itself: a group, a pool, or all rows of a certificate without groups.
 
-    `place` is its number among the groups, `step` the number of rows between two kept parts of the past.
+    `place` is its number among the groups, `step` the number of rows between two stored values of the past.
     """
 
     place: int
@@ -159,14 +159,14 @@ class Member:
         return tuple(name for name in names if name not in {watch.name for watch in self.watches})
 
     def problems(self, fresh: "Member") -> Iterator[str]:
-        """Yield what does not fit together, or not to what was there before any row."""
+        """Yield contradictions within the state, or with the state before any row."""
 
         def unchanged(watch: Watch) -> tuple[object, ...]:
             sizes = len(watch.cells), len(watch.gains), len(watch.best), len(watch.began)
             return watch.name, watch.alpha, watch.delta, watch.ceiling, sizes
 
         if [*map(unchanged, self.watches)] != [*map(unchanged, fresh.watches)]:
-            yield "it does not watch what the certificate promises"
+            yield "it does not monitor what the certificate promises"
         if not 0 <= self.unscored <= self.rows or self.step < 1 or self.step & (self.step - 1):
             yield "a count is impossible"
             return
@@ -179,13 +179,13 @@ class Member:
         for alarm in self.alarms:
             known = names.pop(alarm.watch, None)
             if known is None or not 0 < alarm.since <= alarm.row <= self.rows or not 0 < alarm.n <= known.n:
-                yield "an alarm is of no watch, or of no row"
+                yield "an alarm belongs to no monitored quantity, or to no row"
             elif alarm.log_evidence < -log(known.alpha) or not 0 <= alarm.count <= alarm.n:
-                yield "an alarm is weaker than alarms are"
+                yield "the evidence of an alarm is too weak for an alarm"
 
 
 def _points(watch: Watch, batch: Batch, late: bool) -> Points:
-    """Return the places of the rows that are points of a watch, and the cells that they fall into."""
+    """Return the places of the rows that a monitored quantity counts, and the cell of each."""
     if watch.name in _ERRORS:
         label, error = _ERRORS[watch.name]
         places = np.flatnonzero(batch.labels == label)
@@ -200,7 +200,7 @@ def _points(watch: Watch, batch: Batch, late: bool) -> Points:
 
 @dataclass(frozen=True, slots=True)
 class MonitorState:
-    """Everything that a monitor has to remember; `certificate` and `curve` are their checksums."""
+    """The stored state of a monitor; `certificate` and `curve` are checksums."""
 
     certificate: str
     alpha: float
@@ -217,11 +217,11 @@ class MonitorState:
 def _ids_after(
     ids: tuple[str, ...], name: str | None, late: bool, more: bool, batches: int
 ) -> tuple[str, ...]:
-    """Return the ids of batches after one more, or after more of the last; one fed before is refused."""
+    """Return the ids of batches after one more, or more of the last; an id that was fed before is refused."""
     if name is not None and (not isinstance(name, str) or not 0 < len(name) <= LONGEST):
         raise InputError(f"id must be a text of 1 to {LONGEST} characters, got {quoted(name)}")
     digest = None
-    if name is not None:  # 64 bits are kept of an id, and other ones of that of late labels
+    if name is not None:  # 64 bits of an id are stored, and other bits of an id of late labels
         digest = sha256(name.encode("utf-8", "surrogatepass") + b"\xff" * late).hexdigest()[:16]
     if more and (not batches or (digest is not None and ids[-1:] != (digest,))):
         raise InputError(f"more is for the batch that was fed last, which is not {quoted(name)}")
@@ -229,39 +229,39 @@ def _ids_after(
         return ids
     if digest in ids:
         raise InputError(
-            f"the batch {quoted(name)} was fed before; nothing of it is counted again; the rest of one that"
-            " was cut short goes under another id"
+            f"the batch {quoted(name)} was fed before, so it is not counted again; give the rest of an"
+            " incomplete batch another id"
         )
     return (*ids, digest)[-MOST_IDS:]
 
 
 class Monitor:
-    """Monitors whether a certificate still keeps its promises after deployment, and raises alarms.
+    """Monitor after deployment whether a certificate still keeps its promises, and raise alarms.
 
     A monitor collects evidence that a rate exceeds its ceiling, and raises an alarm when the evidence reaches
-    1/alpha. While the ceiling holds, that ever happens with probability alpha at most, eq. (84), so one may
-    look after every row, for as long as one likes. FPR and FNR need labels. Without labels, the share of
-    undecided points is monitored where the certificate bounds it and, with a curve, the scores. All these
-    share `alpha` equally: eq. (129). The chance that the certificate or the curve was wrong from the start is
-    added: `Watch.delta`.
+    1/alpha. While the ceiling holds, an alarm ever occurs with probability at most alpha, eq. (84), so you
+    may look after every row, for as long as you like. FPR and FNR need labels. Without labels, the monitor
+    checks the share of undecided points, if the certificate bounds it, and with a curve the scores. All these
+    quantities share `alpha` equally: eq. (129). The chance that the certificate or the curve was wrong from
+    the start comes on top: `Watch.delta`.
 
-    Neither which rows get a label nor the order in which labels arrive may depend on scores or verdicts. If
-    the order may, feed whole batches with `together`. Otherwise batches may be cut anywhere. If the
+    Neither the choice of labelled rows nor the order in which labels arrive may depend on scores or verdicts.
+    If the order does, feed whole batches with `together`. Otherwise batches may be cut anywhere. If the
     certificate tolerates label noise, new labels are assumed to be no noisier; label noise changes with the
     prevalence. Rows without a score are not counted. Several threads may feed one monitor.
 
-    Each group of a `GroupCertificate` is monitored by itself, and the groups share alpha equally. Groups of a
-    pool are monitored together: their rows must come mixed, as often as at calibration. Groups without a
-    promise and new groups are not monitored; `unpromised` and `unseen` count their rows.
+    Each group of a `GroupCertificate` is monitored by itself, and the groups share alpha equally. The groups
+    of a pool are monitored together: their rows must come mixed, in the shares of the calibration. Groups
+    without a promise and new groups are not monitored; `unpromised` and `unseen` count their rows.
 
     Parameters
     ----------
     certificate : Certificate or GroupCertificate
-        The promises; at least one must be certified.
+        The promises to monitor; at least one must be certified.
     curve : Curve, optional
-        From `certify_curve`. With it, scores are monitored without labels. Not for groups.
+        A curve from `certify_curve`, to monitor scores without labels; not for groups.
     alpha : float
-        The chance that there is ever a false alarm, all monitored quantities together.
+        The chance that there is ever a false alarm, over all monitored quantities together.
     anomaly_label : object
         The label that marks an anomaly.
 
@@ -306,14 +306,14 @@ class Monitor:
             self._members[0] = self._fresh(0)
             return
         if curve is not None:
-            raise InputError("a curve is for a certificate without groups; leave it out")
-        # the place of whoever watches each group, and last of one never seen; the pool is behind all groups
+            raise InputError("a curve is for a certificate without groups; remove it")
+        # the unit that monitors each group, and last that of an unseen group; the pool comes after all groups
         pooled, count = self.table.pooled, len(self.table.groups)
         watched = np.where(pooled, count, np.arange(count))
         self._watchers = np.append(np.where(self.table.columns.watchable | pooled, watched, NEVER), NEVER)
         self.size = int(np.unique(self._watchers[self._watchers >= 0]).size)
         if not self.size:
-            raise InputError("no group is promised anything, so nothing can be watched; label more points")
+            raise InputError("no group has a promise, so nothing can be monitored; label more points")
 
     def __getstate__(self) -> dict[str, Any]:
         with self._turn:
@@ -345,12 +345,12 @@ class Monitor:
 
     @property
     def unscored(self) -> int:
-        """How many of the rows had no score; they count nowhere."""
+        """How many rows had no score; they are not counted."""
         return sum(member.unscored for member in self._members.values())
 
     @property
     def points(self) -> int:
-        """How many points the watches have counted; as long as it is 0, nothing is known."""
+        """How many points were counted over all monitored quantities; while it is 0, nothing is known."""
         return sum(watch.n for member in self._members.values() for watch in member.watches)
 
     def update(
@@ -365,31 +365,31 @@ class Monitor:
         more: bool = False,
         together: bool = False,
     ) -> Alarm | None:
-        """Take a batch of rows in the order in which they came, and return the first alarm, whenever it was.
+        """Add a batch of rows in the order in which they came, and return the first alarm so far, if any.
 
-        What is refused leaves all as it was.
+        A batch that raises an error changes nothing.
 
         Parameters
         ----------
         verdicts : array-like of int
             1 (anomaly), 0 (normal) or -1 (abstain) for each row.
         labels : array-like, optional
-            The label of each row; None, NaN or NA where there is none (yet).
+            The label of each row; None, NaN or NA for a row without a label (so far).
         groups : array-like, optional
-            The group of each row, where the certificate has groups.
+            The group of each row, if the certificate has groups.
         scores : array-like of float, optional
-            The score of each row; NaN where there is none. A monitor with a curve needs them.
+            The score of each row; NaN for a row without one. A monitor with a curve needs scores.
         id : str, optional
-            The name of the batch. One of the last 1,000 names is refused if it comes again, but once as that
-            of late labels.
+            The name of the batch. A repeated name, among the last 1,000, raises an error; once it may come
+            again, for late labels.
         late : bool
-            Whether these rows were fed before without their labels. Then only the promises count them.
+            Whether these rows were fed before without their labels; then only FPR and FNR count them.
         more : bool
-            Whether these rows go on with the batch that was fed last, under the same `id`.
+            Whether these rows continue the batch that was fed last, under the same `id`.
         together : bool
             Whether all rows of the batch, or of each group in it, count together, whatever their order: eq.
-            (130). Which rows make up the batch must not depend on their scores or verdicts: all labels of a
-            day, say, once they are complete. An alarm then comes at the end of the batch.
+            (130). The choice of rows in the batch must not depend on their scores or verdicts: take, for
+            example, all labels of a day once they are complete. An alarm then comes at the end of the batch.
 
         """
         places = self._places(verdicts, groups)
@@ -406,9 +406,9 @@ class Monitor:
             ids = _ids_after(self._ids, id, late, more, self.batches)
             if more and together:
                 raise InputError(
-                    "rows that count together are one batch; give all of them at once, without more"
+                    "rows that count together must be one batch; give all of them at once, without more"
                 )
-            # what is held is replaced, never changed, so a copy goes its own way
+            # members are replaced, never changed, so that copies are independent
             members = dict(self._members)
             for place, own in parts:
                 member = members.get(place) or self._fresh(place)
@@ -419,38 +419,38 @@ class Monitor:
             return self.alarm
 
     def to_json(self) -> str:
-        """Return everything that was seen as JSON text: a few kilobytes for each group that occurred."""
+        """Return the state of the monitor as JSON text: a few kilobytes for each group that occurred."""
         with self._turn:
             return encode(self._state(), _HEADER)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that was seen as a JSON file that appears whole or not at all.
+        """Write the state of the monitor as a JSON file, which appears complete or not at all.
 
         Parameters
         ----------
         path : str or path
-            The file.
+            The file to write.
         """
         write_whole(path, self.to_json())
 
     def load(self, path: str | os.PathLike[str]) -> Self:
-        """Go on from a file, as if there had been no interruption, and return this monitor.
+        """Continue from a file, as if there had been no interruption, and return this monitor.
 
         Parameters
         ----------
         path : str or path
-            A file that `save` wrote, for the same certificate, curve and alpha; any other is refused.
+            A file that `save` wrote, for the same certificate, curve and alpha; others raise an error.
         """
         with open(path, "rb") as file:
             return self.resumed(file.read(min(MOST_BYTES * self.size, _LARGEST_FILE) + 1))
 
     def resumed(self, text: str | bytes) -> Self:
-        """Go on from the text that `to_json` gave, as from a file, and return this monitor.
+        """Continue from a text that `to_json` returned, as from a file, and return this monitor.
 
         Parameters
         ----------
         text : str or bytes
-            The text.
+            The text of the state.
         """
         signs = {sign: most * self.size for sign, most in MOST_SIGNS.items()}
         most = min(MOST_BYTES * self.size, _LARGEST_FILE)
@@ -461,8 +461,8 @@ class Monitor:
         for name in ("certificate", "curve"):
             if getattr(state, name) != getattr(mine, name):
                 raise CertificateError(
-                    f"the monitor belongs to another {name}; start a new one, or name the {name} that it"
-                    " watches"
+                    f"the monitor belongs to another {name}; start a new one, or pass the {name} that it"
+                    " monitors"
                 )
         if state.alpha != self.alpha:
             raise CertificateError(
@@ -480,12 +480,12 @@ class Monitor:
 
     @contextmanager
     def on(self, path: str | os.PathLike[str]) -> Iterator[Self]:
-        """Return a context that goes on from a file, if there is one, and saves there at the end.
+        """Return a context that continues from a file, if it exists, and saves to it at the end.
 
         Parameters
         ----------
         path : str or path
-            The file, for no other process meanwhile. If something goes wrong within, it stays as it was.
+            The file, locked for other processes meanwhile. After an error in the context it is unchanged.
         """
         with held(path):
             if os.path.exists(path):
@@ -500,41 +500,42 @@ class Monitor:
             head += f", {self.unscored:,} of them without a score" if self.unscored else ""
             lines = [*map(str, member.watches)]
             lines += [
-                f"not watched: {name}, which nothing can contradict" for name in member.unwatched(self.asked)
+                f"not monitored: {name}, since no data can contradict it"
+                for name in member.unwatched(self.asked)
             ]
         else:
-            head += f"; {len(self._members):,} of {self.size:,} watched groups occurred"
+            head += f"; {len(self._members):,} of {self.size:,} monitored groups occurred"
             lines = [*self.notes]
             lines += ["rows of alarms are counted within their group"] if self.alarms else []
-        # to have seen nothing is not to have seen nothing wrong
+        # without any point, the absence of an alarm means nothing
         quiet = "no alarm" if self.points else "no point was counted, so nothing is known"
         return "\n".join([head, *lines, *(map(str, self.alarms) if self.alarms else [quiet])])
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about what is not watched of groups: rows without a score or a promise, and promises."""
+        """Sentences about rows and promises of groups that are not monitored."""
         partly = sum(bool(member.unwatched(self.asked)) for member in self._members.values())
         told = {
-            f"{self.unscored:,} rows without a score are not watched": self.unscored,
-            f"{self.unseen:,} rows of groups never seen at calibration are not watched": self.unseen,
-            f"{self.unpromised:,} rows of groups that are promised nothing are not watched": self.unpromised,
-            f"{partly:,} groups are watched for one promise only: nothing can contradict the other": partly,
+            f"{self.unscored:,} rows without a score are not monitored": self.unscored,
+            f"{self.unseen:,} rows of groups never seen at calibration are not monitored": self.unseen,
+            f"{self.unpromised:,} rows of groups without a promise are not monitored": self.unpromised,
+            f"{partly:,} groups are monitored for one promise only: no data can contradict the other": partly,
         }
         return tuple(sentence for sentence, count in told.items() if count)
 
     def _places(self, verdicts: ArrayLike, groups: ArrayLike | None) -> Counts | None:
-        """Return the place of the group of each row, None where the certificate has no groups."""
+        """Return the place of each row's group, None if the certificate has no groups."""
         if self.table is None:
             if groups is not None:
-                raise InputError("the certificate that is watched has no groups; leave groups out")
+                raise InputError("the monitored certificate has no groups; remove groups")
             return None
         if groups is None:
-            raise InputError("the certificate that is watched has groups; give that of each row as groups")
+            raise InputError("the monitored certificate has groups; pass the group of each row as groups")
         check_aligned("verdicts", verdicts, "groups", groups)
         return self.table.lookup.places(groups)
 
     def _fresh(self, place: int) -> Member:
-        """Return whoever watches a group, or all, before any row."""
+        """Return the monitored unit at a place before any row: a group, the pool, or all rows."""
         one = self.certificate
         if isinstance(one, GroupCertificate):
             promised = one.pool if place == len(one.groups) else None
@@ -542,7 +543,7 @@ class Monitor:
         return Member(place, watches_of(one, self._curve, self.alpha / self.size))
 
     def _groups(self, place: int) -> tuple[Group, ...]:
-        """Return the groups that are watched together."""
+        """Return the groups that are monitored together at a place."""
         if self.table is None:
             return ()
         groups = self.table.groups
@@ -562,13 +563,13 @@ class Monitor:
         return MonitorState(certificate, self.alpha, *counts, self._ids, members, curve)
 
     def _problems(self, state: MonitorState) -> Iterator[str]:
-        """Yield what does not fit together in a state; its watches get their bets."""
+        """Yield contradictions in a state, and give its quantities their bets."""
         places, lone = [member.place for member in state.members], self.table is None
         if len(set(places)) < len(places) or not set(places) <= set(self._watchers.tolist()) - {NEVER}:
-            yield "it watches groups that nothing is promised of"
+            yield "it monitors groups without a promise"
             return
         if lone and not places:
-            yield "it does not watch what the certificate promises"
+            yield "it does not monitor what the certificate promises"
         apart = (state.unseen, state.unpromised, state.batches)
         if min(state.rows, *apart) < 0 or (lone and state.unseen + state.unpromised):
             yield "a count is impossible"
@@ -578,7 +579,7 @@ class Monitor:
             for watch, new in zip(member.watches, fresh.watches, strict=True):
                 watch.on(new.hull, new.noisy)
         if sum(member.rows for member in state.members) + state.unseen + state.unpromised != state.rows:
-            yield "the rows of its groups are not its rows"
+            yield "the rows of its groups do not add up to its rows"
         if len(state.ids) > min(MOST_IDS, state.batches):
             yield "it has more ids than batches"
 
@@ -592,37 +593,37 @@ def recalibrate(
     ledger: bool = True,
     anomaly_label: object = 1,
 ) -> Certificate:
-    """Return a certificate for the same ceilings from new points, which names the one that it follows.
+    """Return a certificate for the same ceilings from new points; it names the certificate that it follows.
 
-    A threshold that was read off a curve stays, and its ceilings are what the new points bound there. After
-    an alarm take points that came later: those that raised it were chosen by their errors. A window, or all
-    points, is right if it was chosen without looking at scores.
+    A threshold that was read off a curve stays, and the new points bound both rates there. After an alarm,
+    use points that came later: the points that raised the alarm were selected by their errors. Otherwise any
+    window, or all points, will do, if it was chosen without looking at scores.
 
     Parameters
     ----------
     certificate : Certificate
-        The one that it follows.
+        The certificate that the new one follows.
     scores, labels : array-like
-        One score, by the detector as it is now, and one label per new point.
+        One score by the present detector, and one label, per new point.
     last : int, optional
-        Use only so many points, the last ones.
+        The number of points to use, counted from the end; by default all.
     ledger : bool
-        Whether all certificates that follow each other share one delta, twice that of the first: its
-        successors take a third of the first delta, a sixth, a tenth, and so on: eq. (92). Else each has its
-        own, and the chances that one of them fails add up. It cannot change within a lineage.
+        Whether all certificates that follow each other share one delta, twice that of the first: the
+        successors get a third of the first delta, a sixth, a tenth, and so on: eq. (92). Otherwise each has
+        its own delta, and the chances that one of them fails add up. It cannot change within a lineage.
     anomaly_label : object
         The label that marks an anomaly.
 
     Returns
     -------
     Certificate
-        With its `lineage`.
+        The new certificate, with its `lineage`.
 
     Raises
     ------
     InputError
-        If an argument is none of its kind, the lineage has shared its delta otherwise so far, or the
-        strategy certifies more than its share of delta, as `Algorithm1(relax_delta=True)` does.
+        If an argument has the wrong type, `ledger` differs from that of the lineage so far, or the strategy
+        may certify more than its share of delta, as `Algorithm1(relax_delta=True)` does.
 
     Examples
     --------
@@ -649,7 +650,7 @@ def recalibrate(
 
 
 def successor(certificate: Certificate, ledger: bool) -> tuple[Guarantee, Lineage]:
-    """Return the guarantee that the certificate after this one is asked for, and its place."""
+    """Return the guarantee and the lineage of the certificate that follows this one."""
     overlap = certificate.overlap
     if not overlap.proved:
         raise InputError(

@@ -1,1 +1,1 @@
-"""What is done where the classes overlap: one interface, and strategies that keep ceilings or raise them."""
+"""Strategies for overlapping classes: one interface, and strategies that keep ceilings or raise them."""

@@ -1,7 +1,7 @@
-"""What is done where the classes overlap: the interface of a strategy, and those that keep ceilings.
+"""Strategies for overlapping classes: their interface, and the strategies that keep ceilings.
 
-A strategy sees ranks only, as order keys: whole numbers that compare as scores do. What it computes is
-written once, for one group with Python's integers, and for many with arrays that have a place for each.
+A strategy sees only ranks, as order keys: whole numbers that compare as scores do. The same code serves one
+group, with Python's integers, and many groups, with arrays that have an entry for each.
 """
 
 from abc import ABC, abstractmethod
@@ -39,40 +39,40 @@ from pac_wrap.tails.bounds import (
     split_confidence,
 )
 
-# of one group a number, of many an array with a place for each
+# a number for one group, or an array with an entry for each of many groups
 Count = Any
 Key = Any
 Number = Any
 # confidences and bounds come from SciPy, whose versions may differ in the last digits
 DIGITS: Final = 1e-9
-# what stands for None among counts; among numbers NaN does
+# stands for None among counts; among numbers NaN does
 NO_COUNT: Final = -1
 # keys: never normal, never an anomaly, and the greatest threshold that a score of inf reaches
 MINUS, PLUS, REACHED = map(order_key, (-inf, inf, LARGEST))
 
 
 class Ranks(Protocol):
-    """The scores of some populations, in one group or in many, as a strategy may ask for them."""
+    """The scores of several populations, in one group or in many, as a strategy sees them."""
 
     @property
     def n(self) -> Any:
         """How many scores each population has."""
 
     def at(self, p: int, k: Count) -> Key:
-        """Return the key of the k-th smallest score, counting from 1; any key where k makes no sense."""
+        """Return the key of the k-th smallest score, counting from 1; any key for a k out of range."""
 
     def below(self, p: int, key: Key) -> Count:
         """Return how many scores have a lesser key."""
 
     def between(self, p: int, q: int, low: Key, high: Key, share: float) -> Key:
-        """Return the ceil(share m)-th smallest, or the first, of the m keys of both from low to high."""
+        """Return the ceil(share m)-th smallest, or the first, of both populations' m keys in a range."""
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Find what will be asked for at once, where that is cheaper."""
+        """Find the ranks that will be needed all at once, if that is cheaper."""
 
 
 class OneGroup:
-    """The ranks of populations that are asked score by score, wherever they live."""
+    """The ranks of populations in one group, found one by one, wherever the scores are stored."""
 
     def __init__(self, ranked: Sequence[Floats | Ranked]) -> None:
         self._ranked = ranked
@@ -94,7 +94,7 @@ class OneGroup:
 
 
 class Asked(NamedTuple):
-    """What is asked of a population; None: its points are only counted. Its class has a delta even then."""
+    """The promise asked for of a population, None if its points are only counted, and its class's delta."""
 
     of: Population
     promise: Promise | None
@@ -102,7 +102,7 @@ class Asked(NamedTuple):
 
     @property
     def normal(self) -> bool:
-        """Whether its points are normal ones."""
+        """Whether its points are normal."""
         return self.of.label == "normal"
 
 
@@ -116,9 +116,9 @@ def asked_of(guarantee: Guarantee) -> tuple[Asked, Asked]:
 
 
 class Found(NamedTuple):
-    """What became of a promise: the budget by its rate, delta and errors, and the key of the threshold.
+    """The result of a promise: the rate, delta and errors of its budget, and the key of its threshold.
 
-    Without a rate there is neither. `ceiling` and `level` are what is certified, if something is.
+    Without a rate there is neither. `ceiling` and `level` are the certified ceiling and delta, if any.
     """
 
     rate: Number
@@ -139,11 +139,11 @@ class Found(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What a strategy makes of ranks: what became of each promise, and the two keys of the rule.
+    """The decision of a strategy: the result of each promise, and the two keys of the rule.
 
-    `alarm` and `clear` are the keys of the thresholds that bind, None where nothing does. `certified` is
-    false where no single threshold could be certified; the rule then abstains on everything. `separable`,
-    where a strategy raises ceilings: whether one threshold would keep those that were asked for.
+    `alarm` and `clear` are the keys of the binding thresholds, None for a class without one. `certified` is
+    false if no single threshold could be certified; the rule then abstains on everything. `separable` is only
+    set by strategies that raise ceilings: whether one threshold would keep the requested ceilings.
     """
 
     found: tuple[Found | None, ...]
@@ -167,14 +167,14 @@ class Decision(NamedTuple):
 
     @property
     def separated(self) -> bool:
-        """Whether the labels of the only group suffice, and one threshold can stand for both classes."""
+        """Whether the labels of a single group suffice, and one threshold can serve both classes."""
         if any(own is not None and own.rate == own.rate and own.errors < 0 for own in self.found):
             return False
         return self.alarm is None or self.clear is None or bool(are_separated(self.alarm, self.clear))
 
 
 def choose(condition: Any, one: Any, other: Any) -> Any:
-    """Return one or the other, group by group."""
+    """Return one value or the other, group by group."""
     if isinstance(condition, np.ndarray):
         return np.where(condition, one, other)
     return one if condition else other
@@ -191,7 +191,7 @@ def anywhere(condition: Any) -> bool:
 
 
 def each(function: Callable[..., tuple[Any, ...]], *counts: Count) -> tuple[Any, ...]:
-    """Return the numbers that a function gives for counts, group by group, each different case once."""
+    """Return a function's numbers for the counts of each group, computing each distinct case once."""
     if not isinstance(counts[0], np.ndarray):
         return function(*counts)
     codes = counts[0] if len(counts) == 1 else counts[0] * (counts[1].max() + 1) + counts[1]
@@ -201,7 +201,7 @@ def each(function: Callable[..., tuple[Any, ...]], *counts: Count) -> tuple[Any,
 
 
 def stacked(decisions: Sequence[Decision]) -> Decision:
-    """Return decisions on one group each as one on all of them."""
+    """Return the decisions on single groups as one decision on all of them."""
     kinds = (np.float64, np.float64, np.int64, np.uint64, np.float64, np.float64)
 
     def column(numbers: Iterable[Any], kind: Any = None) -> Any:
@@ -223,7 +223,7 @@ def count_of(errors: int | None) -> int:
 
 
 def numbers_of(budget: Budget | None) -> tuple[float, float, int]:
-    """Return the rate, the delta and the errors of a budget, in numbers also where there is none."""
+    """Return the rate, the delta and the errors of a budget, as NaN and -1 if there is none."""
     return (nan, nan, NO_COUNT) if budget is None else (budget.rate, budget.delta, count_of(budget.errors))
 
 
@@ -241,7 +241,7 @@ def key_of(one: Asked, ranks: Ranks, p: int, errors: Count) -> Key:
 
 
 def misses(ranks: Ranks, p: int, tau: Key) -> Count:
-    """Return how many scores do not reach a threshold; at inf none does."""
+    """Return how many scores do not reach a threshold; no score reaches inf."""
     if isinstance(tau, int):
         return ranks.n[p] if tau == PLUS else ranks.below(p, tau)
     return np.where(tau == PLUS, ranks.n[p], ranks.below(p, tau))
@@ -250,7 +250,7 @@ def misses(ranks: Ranks, p: int, tau: Key) -> Count:
 def kept(
     asked: Sequence[Asked], ranks: Ranks, budget: Callable[[Promise, int], Budget] = Promise.budget
 ) -> tuple[Found | None, ...]:
-    """Return the budget and the score of each promise, if it is kept as it was asked for."""
+    """Return the result of each promise, with the ceilings kept as they were asked for."""
 
     def of(p: int, one: Asked) -> Found | None:
         promise = one.promise
@@ -264,7 +264,7 @@ def kept(
 
 
 def at_budgets(asked: Sequence[Asked], ranks: Ranks, budgets: Sequence[Budget]) -> tuple[Found, ...]:
-    """Return the score at each of two budgets in one group; the ceilings follow from their rates."""
+    """Return the results for two given budgets in one group; the ceilings follow from their rates."""
     found = []
     for p, (one, budget) in enumerate(zip(asked, budgets, strict=True)):
         assert one.promise is not None  # with a single ceiling nothing is raised
@@ -277,7 +277,7 @@ def at_budgets(asked: Sequence[Asked], ranks: Ranks, budgets: Sequence[Budget]) 
 def binding(
     asked: Sequence[Asked], found: Sequence[Found | None], label: Literal["normal", "anomalous"]
 ) -> tuple[Any, Key] | None:
-    """Return which population of a class binds, and its key: the farthest, and one short of labels first."""
+    """Return the binding population of a class and its key: the farthest key; of ties, one lacking labels."""
     bound: tuple[Any, Key, Any] | None = None
     for p, (one, own) in enumerate(zip(asked, found, strict=True)):
         if own is None or one.of.label != label:
@@ -294,14 +294,14 @@ def binding(
 
 
 def are_separated(alarm: Key, clear: Key) -> Any:
-    """Return whether one threshold can stand for both: eq. (13)."""
+    """Return whether one threshold can serve both classes: eq. (13)."""
     return (alarm < PLUS) & (clear >= alarm)
 
 
 def between(
     asked: Sequence[Asked], found: tuple[Found | None, ...], ranks: Ranks, position: float | None = 0.5
 ) -> Decision:
-    """Return the rule of a score from alarm_from to clear_below; of both where none fits, or no position."""
+    """Return the rule with one threshold between alarm_from and clear_below, or with both if none fits."""
     normal, anomalous = binding(asked, found, "normal"), binding(asked, found, "anomalous")
     if normal is None or anomalous is None:
         only = normal[1] if normal else least(anomalous[1], REACHED) if anomalous else PLUS
@@ -319,7 +319,7 @@ def between(
 
 
 def one_threshold(tau: int, within: Any) -> tuple[Key, Key]:
-    """Return the keys of the rule of one threshold where it may stand; elsewhere everything is abstained."""
+    """Return the keys of a single-threshold rule for groups where it is allowed; others abstain on all."""
     low, high = (choose(within, np.uint64(tau), np.uint64(never)) for never in (MINUS, PLUS))
     return (low, high) if isinstance(within, np.ndarray) else (int(low), int(high))
 
@@ -339,11 +339,11 @@ def ends_of(low: Key, high: Key, kind: ScoreType) -> tuple[Number, Number]:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a certificate claims: what was asked, and what became of it; of pairs the normal class is first.
+    """The claim of a certificate: the requested and the certified promises; in pairs, the normal class first.
 
-    Nothing is certified where no single threshold could be; the rule then abstains on everything.
-    `sizes` are the calibration points of each class, `crossing` those beyond the other class's threshold.
-    `separable`, where a strategy raises ceilings: whether one threshold would keep those that were asked for.
+    Nothing is certified if no single threshold could be; the rule then abstains on everything.
+    `sizes` counts the calibration points of each class, `crossing` those beyond the other class's threshold.
+    `separable` is set if the strategy raises ceilings: whether one threshold would keep the requested ones.
     """
 
     asked: tuple[Promise, ...]
@@ -357,24 +357,24 @@ class Claim:
 
 
 class Strategy(ABC):
-    """What is done where the classes overlap; pass one as `overlap`."""
+    """How points are decided if the classes overlap; pass a strategy as `overlap`."""
 
     tag: ClassVar[str]
-    # whether every point is decided by one threshold; only then both ceilings are needed
+    # whether every point is decided by one threshold, which needs both ceilings
     single: ClassVar[bool] = True
     # whether the threshold was given and not found, so that no points cross
     given: ClassVar[bool] = False
-    # up to which part the rates of a file may differ from those computed here
+    # relative tolerance between the rates in a file and those computed here
     digits: ClassVar[float] = DIGITS
-    # whether it stands as it is where one side is promised alone; the others are then all the same
+    # whether it also applies to a single ceiling, for which all other strategies are the same
     one_sided: ClassVar[bool] = False
     # whether the numbers of labels were fixed before any score was seen
     fixed_sizes: ClassVar[bool] = True
-    # whether it decides on many groups at once; else on one after the other
+    # whether it decides on many groups at once, or on one after the other
     on_arrays: ClassVar[bool] = True
     # whether one class's ceiling fails by its own points alone, and the other's given those: eq. (97)
     multiplies: ClassVar[bool] = False
-    # what `tried` counts, and why nothing is certified if none of them succeeds
+    # the name of what `tried` counts, and why nothing is certified if none succeeds
     choices: ClassVar[str] = "level"
     unreached: ClassVar[str] = "no single threshold can be certified at any level tried"
     # why more labels are needed than for a promise fixed beforehand, in a sentence
@@ -391,25 +391,25 @@ class Strategy(ABC):
 
     @property
     def proved(self) -> bool:
-        """Whether the confidence that is certified is a theorem."""
+        """Whether the certified confidence is proved."""
         return True
 
     @property
     def keeps_delta(self) -> bool:
-        """Whether a certificate never fails with more than the delta that was asked for."""
+        """Whether a certificate never fails with more than the requested delta."""
         return self.proved
 
     @property
     def keeps(self) -> tuple[str, ...]:
-        """The rates, FPR or FNR, whose ceilings are certified as they were asked for."""
+        """The rates, FPR or FNR, whose ceilings are certified as requested."""
         return ()
 
     def budget(self, promise: Promise, n: int) -> Budget:
-        """Return the errors that n points may show where a promise is kept as it was asked for."""
+        """Return the error budget of n points for a promise that is kept as requested."""
         return promise.budget(n)
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        """Yield every rank that may be asked for in a group, as far as the numbers of labels tell."""
+        """Yield every rank that may be needed in a group, as far as the numbers of labels tell."""
         for p, one in enumerate(asked):  # of the thresholds that budgets lead to: eqs. (7) and (9)
             errors = None if one.promise is None else self.budget(one.promise, n[p]).errors
             if errors is not None:
@@ -420,13 +420,13 @@ class Strategy(ABC):
         """Return the decision on the calibration points of all populations."""
 
     def decide_all(self, asked: Sequence[Asked], ranks: Any) -> Decision:
-        """Return the decision for many groups, or for one; `ranks.group` has each group by itself."""
+        """Return the decision for many groups, or for one; `ranks.group` gives each group."""
         if self.on_arrays or not isinstance(ranks.n[0], np.ndarray):
             return self.decide(asked, ranks)
         return stacked([self.decide(asked, ranks.group(place)) for place in range(ranks.n[0].size)])
 
     def counts(self, one: Asked) -> bool:
-        """Return whether the ceiling of a population is the bound of errors counted at a held threshold."""
+        """Return whether a population's ceiling is the bound of errors counted at a held threshold."""
         return False
 
     @abstractmethod
@@ -435,10 +435,10 @@ class Strategy(ABC):
 
     @abstractmethod
     def explanation(self, claim: Claim) -> Iterator[str]:
-        """Yield what was done, in sentences."""
+        """Yield sentences that explain the decision."""
 
     def settled(self, asked: Guarantee, sizes: tuple[int, int]) -> Guarantee:
-        """Return the promises with the deltas that so many points get of a confidence: eq. (102)."""
+        """Return the guarantee with its deltas settled from its confidence and the sizes: eq. (102)."""
         if asked.together is None:
             return asked
         if asked.max_fpr is None or asked.max_fnr is None or not self.multiplies:
@@ -448,7 +448,7 @@ class Strategy(ABC):
         return _shared(asked, sizes, ("FPR" not in self.keeps, "FNR" not in self.keeps))
 
     def confidences(self, claim: Claim, *, exact: bool = True) -> dict[str, Decimal]:
-        """Return how surely each ceiling holds that is certified: by its exact tail where it is kept."""
+        """Return the confidence of each certified ceiling, by its exact tail if it is kept as requested."""
         sure: dict[str, Decimal] = {}
         for promise in claim.certified:
             budget = claim.fpr if promise.name == "FPR" else claim.fnr
@@ -458,20 +458,20 @@ class Strategy(ABC):
         return sure
 
     def joint(self, claim: Claim, *, independent: bool = True, exact: bool = True) -> Decimal:
-        """Return how surely all ceilings hold together that are certified: eq. (97), or eq. (12)."""
+        """Return the confidence that all certified ceilings hold together: eq. (97), or eq. (12)."""
         sure = self.confidences(claim, exact=exact)
         if independent and self.multiplies:
             return kept_together(*sure.values())
         return confidence_left(*(one.delta for one in claim.certified if one.name in sure))
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
-        """Return how many promises may be tried, one of which is then certified."""
+        """Return how many candidates may be tried, of which one is then certified."""
         return 1
 
 
 @lru_cache(maxsize=256)
 def _shared(asked: Guarantee, sizes: tuple[int, int], counted: tuple[bool, bool]) -> Guarantee:
-    """Return two ceilings with the deltas that so many points get of their confidence."""
+    """Return a guarantee of two ceilings with deltas shared from its confidence by the sizes."""
     low, high = (
         Sharing((n,), (promise.at_calibration,), own)
         for n, promise, own in zip(sizes, asked.promises, counted, strict=True)
@@ -480,7 +480,7 @@ def _shared(asked: Guarantee, sizes: tuple[int, int], counted: tuple[bool, bool]
 
 
 def check_position(position: float) -> float:
-    """Return where a threshold lies between the two of the classes, or refuse it."""
+    """Return the position of a threshold between those of the classes, after checking it."""
     found = as_float(position)
     if not 0.0 <= found <= 1.0:
         raise InputError(
@@ -491,18 +491,18 @@ def check_position(position: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Abstain(Strategy):
-    """Both ceilings are kept as they were asked for; points are abstained only if that is needed.
+    """Keep both ceilings as requested, and abstain only if necessary.
 
-    Where one threshold can keep both ceilings, one decides: any between the two of eq. (13) keeps them, with
-    the whole deltas. Where the classes overlap, what lies between the two thresholds is left undecided.
+    If one threshold can keep both ceilings, a single one decides: any between the two of eq. (13) keeps them,
+    with the whole deltas. If the classes overlap, points between the two thresholds are left undecided.
 
     Parameters
     ----------
     always : bool
-        Whether two thresholds are used even where one would do, as in the paper.
+        Whether to use two thresholds even if one would be enough, as in the paper.
     position : float
         Which of the m calibration scores from alarm_from to clear_below becomes the single threshold: the
-        ceil(position m)-th smallest, so 1 is clear_below, and 0.5 a middle one.
+        ceil(position m)-th smallest. So 1 is clear_below, and 0.5 a middle score.
 
     Examples
     --------
@@ -537,35 +537,35 @@ class Abstain(Strategy):
 
     def summary(self, claim: Claim) -> str:
         if len(claim.asked) == 1:
-            return "only one side is promised, so its threshold decides alone"
+            return "only one rate has a ceiling, so its threshold decides alone"
         if claim.rule.single:
-            return "one threshold keeps both ceilings, so nothing is abstained"
+            return "one threshold keeps both ceilings, so every point is decided"
         return "two thresholds, and abstention between them"
 
     def explanation(self, claim: Claim) -> Iterator[str]:
         if len(claim.asked) == 1:
-            yield "Only one side is promised, so its threshold decides alone and nothing is left undecided."
+            yield "Only one rate has a ceiling, so its threshold decides alone, and every point is decided."
         elif claim.rule.single:
-            yield "One threshold keeps both ceilings with their whole deltas, so nothing is left undecided."
+            yield "One threshold keeps both ceilings with their whole deltas, so every point is decided."
         else:
-            yield "Two thresholds: what lies between them is left undecided."
+            yield "There are two thresholds, and points between them are left undecided."
 
 
 @dataclass(frozen=True, slots=True)
 class Hold(Strategy):
-    """One threshold that keeps one ceiling; the other rate is certified from the errors counted there.
+    """Use one threshold that keeps one ceiling, and certify the other rate from the errors counted there.
 
-    The held class alone sets the threshold, so nothing is chosen on the other, and its bound holds with the
-    whole delta: eq. (16). With `always=False` a ceiling is given up only where it must be: where the classes
-    separate, one threshold keeps both. That choice costs nothing either: eq. (107). Either way both hold
-    together with the product of their confidences: eq. (98).
+    The held class alone sets the threshold. Nothing is chosen on the other class, so its bound holds with the
+    whole delta: eq. (16). With `always=False`, a ceiling is given up only if necessary: if the classes
+    separate, one threshold keeps both. That choice costs nothing either: eq. (107). In both cases the two
+    ceilings hold together with the product of their confidences: eq. (98).
 
     Parameters
     ----------
     rate : "fnr" or "fpr"
         The error rate whose ceiling is held.
     always : bool
-        Whether one ceiling is held even where one threshold keeps both.
+        Whether to hold one ceiling even if one threshold keeps both.
 
     Examples
     --------
@@ -589,7 +589,7 @@ class Hold(Strategy):
         return f"hold_{self.rate}{'' if self.always else '_if_needed'}"
 
     def at_score(self, claim: Claim) -> bool:
-        """Return whether both ceilings are kept: then the threshold is a score between the two classes."""
+        """Return whether both ceilings are kept, so that the threshold is a score between the two classes."""
         return not self.always and claim.certified == claim.asked
 
     @property
@@ -601,11 +601,11 @@ class Hold(Strategy):
         return self.rate == "fnr"
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        """Yield the ranks of the held side; those of the other may depend on a count."""
+        """Yield the ranks of the held class; those of the other may depend on a count."""
         yield from Strategy.ranks(self, [self._alone(one) for one in asked] if self.always else asked, n)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        """Return the threshold of the held side, and the bounds that its errors on the other side have."""
+        """Return the decision: the threshold of the held class, and the bound of the errors of the other."""
         if self.always:
             return self._held(asked, ranks)
         both = kept(asked, ranks)
@@ -622,7 +622,7 @@ class Hold(Strategy):
         return one.normal is self._holds_fnr
 
     def _alone(self, one: Asked) -> Asked:
-        """Return the promise about a population, if its class is held."""
+        """Return the request of a population, without its promise unless its class is held."""
         return one._replace(promise=None) if self.counts(one) else one
 
     def _held(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
@@ -639,13 +639,13 @@ class Hold(Strategy):
             n = ranks.n[p]
             errors = n - ranks.below(p, tau) if self._holds_fnr else misses(ranks, p, tau)
             rate, delta, budget, ceiling = each(partial(_spent, one.promise), errors, n)
-            # where nothing is certified there is no threshold
+            # without a certified ceiling there is no threshold
             key = key_of(one, ranks, p, choose(rate == rate, errors, NO_COUNT))
             found[p] = Found(rate, delta, budget, key, ceiling, one.promise.delta)
         counted = [
             own for own, one in zip(found, alone, strict=True) if one.promise is None and own is not None
         ]
-        # the largest ceiling binds, and one that is none leaves the class without a threshold
+        # the largest ceiling binds, and a missing ceiling leaves the class without a threshold
         bound = max(counted, key=lambda own: own.ceiling) if len(counted) > 1 else counted[0]
         lost = any(isinstance(own.rate, float) and own.rate != own.rate for own in counted)
         other = None if lost else bound.key
@@ -655,9 +655,7 @@ class Hold(Strategy):
     def summary(self, claim: Claim) -> str:
         if self.at_score(claim):
             return f"{self.word}: one threshold keeps both ceilings, so neither is given up"
-        return (
-            f"{self.word}: the {self.keeps[0]} ceiling is kept, the other rate certified from counted errors"
-        )
+        return f"{self.word}: the {self.keeps[0]} ceiling is kept; the other is certified from counted errors"
 
     def explanation(self, claim: Claim) -> Iterator[str]:
         if self.at_score(claim):
@@ -674,13 +672,13 @@ class Hold(Strategy):
 
 
 def _spent(promise: Promise, errors: int, n: int) -> tuple[float, float, int, float]:
-    """Return the budget that so many errors spend, and the ceiling that follows from it."""
+    """Return the budget of counted errors, in numbers, and the ceiling that follows from it."""
     found = promise.spent(errors, n)
     return *numbers_of(found), nan if found is None else promise.afterwards(found.rate)
 
 
 def _either(condition: Any, one: Decision, other: Decision) -> Decision:
-    """Return one decision or the other, group by group; both are about the same promises."""
+    """Return one decision or the other, group by group, both about the same promises."""
     found = tuple(
         None
         if own is None or its is None

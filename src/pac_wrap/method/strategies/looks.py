@@ -1,4 +1,4 @@
-"""Labels that are looked at as they come: the ceilings asked for, with one delta for all looks."""
+"""The strategy for labels that arrive one by one: requested ceilings, with one delta for all looks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,22 +28,21 @@ from pac_wrap.tails.levels import local_delta, looks_of
 
 @dataclass(frozen=True, slots=True)
 class Looks(Strategy):
-    """The ceilings asked for, at whatever look one stops: each look has a budget at a local delta, eq. (38).
+    """Keep the requested ceilings at any look: the budget of each look has a local delta, eq. (38).
 
-    Each class is looked at whenever `every` more of its own points are labelled. One delta covers all looks,
-    so the certificate of any of them is true with the delta asked for, and the first that succeeds may be
-    kept: eq. (39). Between two looks the budget is that of the last one, eq. (43). `LabelUntil` does the
-    looking.
+    There is a look at a class whenever `every` more of its points are labelled. One delta covers all looks,
+    so the certificate of any look holds with the requested delta, and you may keep the first that succeeds:
+    eq. (39). Between two looks the budget is that of the last one, eq. (43). `LabelUntil` makes the looks.
 
     Parameters
     ----------
     every : int
-        How many labels of a class there are from one look to the next.
+        The number of labels of a class from one look to the next.
     up_to : int
-        How many labels of a class are looked at, at most.
+        The number of labels of a class at its last look.
     threshold : float, optional
-        The one threshold to certify, fixed before any score was seen. By default it is found by rank, and
-        classes that overlap are abstained on between two.
+        The single threshold to certify, fixed before any score was seen. By default it is found by rank, with
+        abstention between two thresholds if the classes overlap.
 
     Examples
     --------
@@ -59,8 +58,8 @@ class Looks(Strategy):
     one_sided: ClassVar[bool] = True
     fixed_sizes: ClassVar[bool] = False
     choices: ClassVar[str] = "look"
-    unreached: ClassVar[str] = "the errors at the threshold that was given are not within their budgets"
-    needs_more_labels = "Labels that are looked at as they come have one delta for all looks, and need more."
+    unreached: ClassVar[str] = "the errors at the given threshold exceed their budgets"
+    needs_more_labels = "All looks share one delta, so more labels are needed than with a single look."
     every: int = 20
     up_to: int = 2000
     threshold: float | None = field(default=None, metadata={"optional": True})
@@ -93,7 +92,7 @@ class Looks(Strategy):
         return local_delta(promise.at_calibration, promise.delta, self.every, self.up_to)
 
     def budget(self, promise: Promise, n: int) -> Budget:
-        """Return the errors that n points may show: those of the last look among them, eqs. (38) and (43)."""
+        """Return the error budget of n points, that of the last look among them: eqs. (38) and (43)."""
         look = min(n, self.up_to) // self.every * self.every
         local = self.local(promise)
         rate = promise.at_calibration
@@ -115,7 +114,7 @@ class Looks(Strategy):
     def summary(self, claim: Claim) -> str:
         return (
             f"looks at every {self.every:,} labels of a class up to {self.up_to:,}, one delta for all"
-            f"{self._where}; which points are labelled must not depend on their scores"
+            f"{self._where}; the choice of labelled points must not depend on their scores"
         )
 
     def explanation(self, claim: Claim) -> Iterator[str]:
@@ -123,14 +122,14 @@ class Looks(Strategy):
         yield (
             f"The labels were looked at as they came, every {self.every:,} of a class up to {self.up_to:,}."
             f" The budget of each look has a local delta of {local}, so that one delta covers all looks, and"
-            " stopping at the first success costs nothing more; the exact confidence above is that of one"
+            " stopping at the first success costs nothing more. The exact confidence above is that of one"
             f" look{self._where}."
         )
-        yield "This holds only if it did not depend on their scores which points were labelled."
+        yield "This holds only if the choice of labelled points did not depend on their scores."
 
     @property
     def _where(self) -> str:
-        return "" if self.threshold is None else f"; the threshold {self.threshold!r} was given beforehand"
+        return "" if self.threshold is None else f"; the threshold {self.threshold!r} was fixed beforehand"
 
 
 def is_within(tau: float, key: Key, *, normal: bool) -> Any:

@@ -1,4 +1,4 @@
-"""One threshold that both classes share: the ceilings are raised until it can keep them."""
+"""Strategies with one threshold for both classes, which raise the ceilings until it can keep them."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,9 +31,9 @@ from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, upper_bound
 from pac_wrap.tails.levels import Ladder, fixed_level, local_level
 
-# from so many points on, going through all rungs takes too long
+# from this many points on, going through all rungs takes too long
 _MOST: Final = 10**8
-# rungs that are looked at together: in passes over the data, so many cost no more than one
+# rungs that are tried together: in passes over the data, this many cost no more than one
 _AT_ONCE: Final = 256
 _SMALLEST_STEP: Final = 0.0001
 # more doublings take any double above 1
@@ -42,24 +42,24 @@ _SIDES: Final = ("fpr", "fnr")
 # about normal and about anomalous points
 Promises = tuple[Promise, ...]
 _SUFFICES: Final = (
-    "one threshold would have kept what was asked, had overlap abstain been fixed before these labels were"
-    " seen"
+    "one threshold would have kept the requested ceilings, had overlap abstain been fixed before these labels"
+    " were seen"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Raise(Strategy):
-    """One threshold; both ceilings are raised together, as little as can be proved.
+    """Use one threshold, and raise both ceilings together as little as can be proved.
 
-    The larger class pays: it climbs a ladder with a rung for every number of errors, and its delta is nearly
-    whole at each. The smaller class keeps its delta whole: eqs. (27) to (29). The ceilings keep the ratio
-    that was asked for. A smaller class with too few labels gets the least ceiling that they can keep. A
-    class has at most 10^8 labels.
+    The larger class pays for the choice: it climbs a ladder with a rung for every number of errors, with
+    nearly its whole delta at each rung. The smaller class keeps its whole delta: eqs. (27) to (29). The
+    ceilings keep their requested ratio. If the smaller class has too few labels, it gets the lowest ceiling
+    that they can certify. A class may have at most 10^8 labels.
 
     Parameters
     ----------
     highest : float
-        No ceiling is raised beyond this, between 0 and 1, unless it was asked for.
+        The highest ceiling, between 0 and 1; a requested ceiling may be higher.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Raise(Strategy):
     on_arrays: ClassVar[bool] = False
     choices: ClassVar[str] = "rung"
     unreached: ClassVar[str] = "no ceilings up to the highest allowed can be kept by one threshold"
-    needs_more_labels = "A rung of the ladder has nearly all of delta, and needs a few more."
+    needs_more_labels = "A rung of the ladder has nearly the whole delta, so a few more labels are needed."
     highest: float = 0.5
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class Raise(Strategy):
         return max(1, len(staircase(asked.promises, sizes, self.highest).rungs))
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        """Yield the ranks of some rungs, the first one first, and of what was asked for."""
+        """Yield the ranks of some rungs, the first rung first, and of the requested ceilings."""
         stair = staircase(_promises(asked), (n[0], n[1]), self.highest)
         yield from _ranks(map(stair.at, stair.spread(0, len(stair.rungs))))
         yield from Strategy.ranks(self, asked, n)
@@ -113,7 +113,7 @@ class Raise(Strategy):
     def summary(self, claim: Claim) -> str:
         if not claim.certified:
             return "raise: no ceilings up to the highest allowed could be kept with one threshold"
-        text = "raise: kept as asked"
+        text = "raise: ceilings kept as requested"
         if claim.certified != claim.asked:
             text = "raise: ceilings raised as little as can be proved"
         text = f"{text}; the choice is covered by delta"
@@ -131,7 +131,7 @@ class Raise(Strategy):
         yield (
             f"Strategy raise: {len(stair.rungs):,} rungs, one for each number of {payer} errors, were fixed"
             f" beforehand; {which}. The {payer} class pays for the choice: its delta at each rung is"
-            f" {rounded_down(stair.ladder.level)}. The other keeps its delta whole."
+            f" {rounded_down(stair.ladder.level)}. The other class keeps its whole delta."
         )
         if self._needlessly(claim):
             yield f"{_SUFFICES[0].upper()}{_SUFFICES[1:]}."
@@ -141,7 +141,7 @@ class Raise(Strategy):
 
 
 class Staircase(NamedTuple):
-    """The ladder of the class that pays, and the promise of the other; fixed by the request and the sizes."""
+    """The ladder of the class that pays, and the promise of the other, as fixed by the request and sizes."""
 
     normal_pays: bool
     ladder: Ladder
@@ -161,7 +161,7 @@ class Staircase(NamedTuple):
         return (paid, kept) if self.normal_pays else (kept, paid)
 
     def spread(self, start: int, stop: int) -> range:
-        """Return the numbers of a few rungs from start to stop, the first among them, evenly spaced."""
+        """Return the numbers of a few evenly spaced rungs from start to stop, the first included."""
         return range(start, stop, max(1, ceil((stop - start) / _AT_ONCE)))
 
 
@@ -176,8 +176,7 @@ def staircase(asked: tuple[Promise, ...], sizes: tuple[int, int], highest: float
     normal_pays = sizes[0] >= sizes[1]
     payer, other = asked if normal_pays else asked[::-1]
     n, others = sizes if normal_pays else sizes[::-1]
-    # both ceilings rise by the same factor, and neither beyond the highest; it is those at calibration that
-    # rise, eq. (70)
+    # both ceilings at calibration rise by the same factor, neither beyond the highest: eq. (70)
     first, second = payer.at_calibration, other.at_calibration
     tops = payer.allowing(highest), other.allowing(highest)
     factor = max(1.0, min(tops[0] / first, tops[1] / second))
@@ -208,23 +207,24 @@ def _separated(found: tuple[Found, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Algorithm1(Strategy):
-    """One threshold; the ceilings are raised level by level until it can keep both (the paper's Algorithm 1).
+    """Use one threshold, and raise the ceilings level by level until it keeps both (the paper's Algorithm 1).
 
     Parameters
     ----------
     step : float
-        By how much a level raises the ceilings.
+        The amount by which each level raises the ceilings.
     growth : "linear" or "double"
-        Whether the ceilings are raised by `step`, or doubled.
+        Whether each level adds `step` to the ceilings, or doubles them.
     raised : "both", "fpr" or "fnr"
-        Which ceilings are raised.
+        The ceilings that are raised.
     relax_delta : bool
-        Whether the deltas are raised instead; that of the last level, divided by their number, is certified.
+        Whether to raise the deltas instead; the last level's delta, divided by the number of levels, is
+        certified.
     correction : "exact" or None
-        "exact" tries every level at the largest delta that makes the result a theorem, eq. (15). None is the
-        paper's version, which is false in general.
+        With "exact", every level is tried at the largest delta for which the result is proved, eq. (15). None
+        is the paper's version, which is false in general.
     position : float
-        Where the threshold lies between alarm_from (0) and clear_below (1).
+        The position of the threshold between alarm_from (0) and clear_below (1).
 
     Examples
     --------
@@ -234,7 +234,7 @@ class Algorithm1(Strategy):
 
     tag: ClassVar[str] = "algorithm1"
     on_arrays: ClassVar[bool] = False
-    needs_more_labels = "A level of Algorithm 1 has only part of delta, and needs more."
+    needs_more_labels = "A level of Algorithm 1 has only a part of delta, so more labels are needed."
     step: float = 0.1
     growth: Literal["linear", "double"] = "linear"
     raised: Literal["both", "fpr", "fnr"] = "both"
@@ -250,33 +250,35 @@ class Algorithm1(Strategy):
         object.__setattr__(self, "step", check_rate("step", self.step))
         if self.step < _SMALLEST_STEP:
             raise InputError(
-                f"step must be at least {_SMALLEST_STEP}, got {self.step!r}; every level costs part of delta"
+                f"step must be at least {_SMALLEST_STEP}, since every level costs part of delta, got"
+                f" {self.step!r}"
             )
         object.__setattr__(self, "position", check_position(self.position))
 
     @property
     def proved(self) -> bool:
-        """Whether delta covers the choice of a level; the paper's version is no theorem."""
+        """Whether delta covers the choice of a level; the paper's version is not proved."""
         return self.correction is not None
 
     @property
     def keeps_delta(self) -> bool:
-        """Whether delta is certified as it was asked for, and not raised."""
+        """Whether delta is certified as requested, and not raised."""
         return self.proved and not self.relax_delta
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         return _planned(self, asked.promises, sizes).total
 
     def levels(self, asked: Guarantee, sizes: tuple[int, int] | None = None) -> list[Guarantee]:
-        """Return the promises that are tried, in order and below 1; fixed before any score is seen.
+        """Return the levels in the order in which they are tried, fixed before any score is seen.
 
         Parameters
         ----------
         asked : Guarantee
-            The first of them.
+            The first level.
         sizes : tuple of int, optional
-            How many normal and anomalous points there are: only the levels that so many labels can reach, or
-            all if they can reach none. They are known before any score is seen, so the others cost nothing.
+            The numbers of normal and of anomalous points. With them, only levels that so many labels can
+            reach are returned, or all if they reach none. The sizes are known before any score is seen, so
+            the skipped levels cost nothing.
         """
         promises = asked.promises
         first = 0 if sizes is None else _planned(self, promises, sizes).first
@@ -291,13 +293,13 @@ class Algorithm1(Strategy):
         yield from _ranks(map(plan.budgets, range(plan.total)))
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        """Return the first level whose thresholds are separated, or the last one with nothing certified."""
+        """Return the first level with separated thresholds, or the last level with nothing certified."""
         plan = _planned(self, _promises(asked), tuple(ranks.n))
 
         def attempt(level: int) -> tuple[Found, ...]:
             return at_budgets(asked, ranks, plan.budgets(level))
 
-        # budgets, and with them the thresholds, are monotone in the level: the first success can be bisected
+        # budgets, and so the thresholds, are monotone in the level: the first success can be bisected
         level = bisect_left(range(plan.total), True, key=lambda level: _separated(attempt(level)))
         found = attempt(min(level, plan.total - 1))
         edges = found[0].key, found[1].key
@@ -319,25 +321,23 @@ class Algorithm1(Strategy):
         if not self.proved:
             return f"{text} delta is not corrected for that choice, so the confidence is not guaranteed"
         if self.relax_delta:
-            return f"{text} the delta of the last one, divided by their number, survives the choice"
+            return f"{text} the certified delta is that of the last level, divided by the number of levels"
         return f"{text} the choice is covered by delta"
 
     def explanation(self, claim: Claim) -> Iterator[str]:
         level, count = self._reached(claim)
         sides = {"both": "both sides", "fpr": "the FPR", "fnr": "the FNR"}[self.raised]
         what = "deltas" if self.relax_delta else "ceilings"
-        text = (
-            f"Algorithm 1: {count:,} promises with rising {what} of {sides} were fixed beforehand and tried"
-        )
+        text = f"Algorithm 1: {count:,} levels with rising {what} of {sides} were fixed beforehand and tried"
         if level is None:
-            yield f"{text} in order; none could be kept."
+            yield f"{text} in order; no level could be kept."
             return
-        yield f"{text} in order; number {level + 1:,} was the first that one threshold can keep."
+        yield f"{text} in order; level {level + 1:,} was the first that one threshold can keep."
         if self.proved:
             _, fpr, _, fnr = map(rounded_down, _planned(self, claim.asked, claim.sizes).terms(level))
             yield (
                 f"It was tried at a delta of {fpr} for the FPR and {fnr} for the FNR, so that the confidence"
-                " survives the choice; the exact confidence above is that of a single promise."
+                " covers the choice; the exact confidence above is that of a single promise."
             )
         else:
             yield "Delta was not corrected for the choice, so the confidence is not guaranteed."
@@ -353,7 +353,7 @@ class Algorithm1(Strategy):
         return ldexp(start, times) if start < ldexp(1.0, -times) else 1.0
 
     def _last(self, start: float) -> int:
-        """Return how often a ceiling or delta can be raised and stay below 1."""
+        """Return how often a ceiling or a delta can be raised while it stays below 1."""
         most = _DOUBLINGS if self.growth == "double" else int(1.0 / self.step) + 1
         return bisect_left(range(most + 1), True, key=lambda times: self._raise(start, times) >= 1.0) - 1
 
@@ -361,12 +361,12 @@ class Algorithm1(Strategy):
         return promise.delta if self.relax_delta else promise.ceiling
 
     def _count(self, asked: Promises) -> int:
-        """Return the number of levels: raising goes on until every side would reach 1."""
+        """Return the number of levels; the last is the one before every raised rate would reach 1."""
         starts = dict(zip(_SIDES, asked, strict=True))
         return 1 + max(self._last(self._start(starts[side])) for side in self._raised_sides)
 
     def _level_at(self, asked: Promises, number: int) -> Promises:
-        """Return one level; a side that would reach 1 stays where it is, while the other goes on."""
+        """Return one level; a rate that would reach 1 stays where it is, while the other rises further."""
 
         def at(side: str, promise: Promise) -> Promise:
             if side not in self._raised_sides:
@@ -378,13 +378,13 @@ class Algorithm1(Strategy):
         return tuple(map(at, _SIDES, asked))
 
     def _reached(self, claim: Claim) -> tuple[int | None, int]:
-        """Return which level was reached, from 0, or None; and how many there are."""
+        """Return the level that was reached, counted from 0, or None, and the number of levels."""
         plan = _planned(self, claim.asked, claim.sizes)
         return plan.which(claim) if claim.certified else None, plan.total
 
 
 class _Plan(NamedTuple):
-    """The levels that are tried, from `first` on, and at which deltas, or which part of their own."""
+    """The levels that are tried, from `first` on, with their deltas, or the part of delta that they get."""
 
     strategy: Algorithm1
     asked: Promises
@@ -395,7 +395,7 @@ class _Plan(NamedTuple):
     deltas: tuple[float, float] | None = None
 
     def terms(self, number: int) -> tuple[float, float, float, float]:
-        """Return ceiling and delta of both sides at a level; no term falls from one level to the next."""
+        """Return the ceiling and the delta of both rates at a level; none falls from a level to the next."""
         fpr, fnr = self.strategy._level_at(self.asked, self.first + number)
         deltas = self.deltas or (fpr.delta / self.parts[0], fnr.delta / self.parts[1])
         return fpr.at_calibration, deltas[0], fnr.at_calibration, deltas[1]
@@ -406,7 +406,7 @@ class _Plan(NamedTuple):
         return Budget.of(self.sizes[0], fpr, delta_fpr), Budget.of(self.sizes[1], fnr, delta_fnr)
 
     def which(self, found: Claim) -> int | None:
-        """Return which level the budgets belong to: no two levels have the same ceilings and deltas."""
+        """Return the level of a claim's budgets, since no two levels have the same ceilings and deltas."""
         if found.fpr is None or found.fnr is None:
             return None
         wanted = found.fpr.rate, found.fpr.delta, found.fnr.rate, found.fnr.delta
@@ -414,7 +414,7 @@ class _Plan(NamedTuple):
         return number if number < self.total and self.terms(number) == wanted else None
 
     def survives(self, number: int) -> Promises:
-        """Return the promises that survive the choice of a level: Theorem 5."""
+        """Return the promises that hold although the level was chosen: Theorem 5."""
         if self.parts == (1, 1):
             return self.strategy._level_at(self.asked, self.first + number)
         # the ceilings are fixed, so violations are nested: the chosen level fails only where the last fails
@@ -426,7 +426,7 @@ class _Plan(NamedTuple):
 def _planned(strategy: Algorithm1, asked: Promises, sizes: tuple[int, int]) -> _Plan:
     """Return the levels that so many labels can reach, or all if they can reach none."""
     count = strategy._count(asked)
-    # a side that is not raised has one and the same threshold at every level: nothing is chosen there
+    # a rate that is not raised has the same threshold at every level, so nothing is chosen there
     raised = strategy._raised_sides if strategy.proved else ()
 
     def plan(first: int) -> _Plan:
