@@ -200,17 +200,14 @@ PHRASES = re.compile(
     re.IGNORECASE,
 )
 # what the search finds and may: the start of its line or literal, by file, each with its reason
-ALLOWED: dict[tuple[str, str], str] = {}
+ALLOWED: dict[tuple[str, str], str] = {
+    ("CHANGELOG.md", "`Watch.wealth`"): "an old name, beside the new one",
+}
 # folders whose words are still being looked through
 LATER: tuple[str, ...] = (
-    "src/",
-    "CHANGELOG.md",
+    "src/pac_wrap/",
     "CONTRIBUTING.md",
     "README.md",
-    "benchmarks/",
-    "docs/theory.md",
-    "docs/reproduction.md",
-    "docs/adbench.md",
 )
 
 
