@@ -187,9 +187,9 @@ def test_the_real_command_gives_the_note_too(tmp_path: Path) -> None:
         (["--confidence", "0.9", "--delta-fpr", "0.05"], "give either confidence or deltas"),
         (
             ["--max-fpr", "none", "--delta-fpr", "0.05"],
-            "--delta-fpr is for a ceiling, and --max-fpr is none; leave it out",
+            "--delta-fpr needs a ceiling, and --max-fpr is none; remove --delta-fpr",
         ),
-        (["--max-fnr", "none", "--overlap", "raise"], "nothing can overlap; leave --overlap out"),
+        (["--max-fnr", "none", "--overlap", "raise"], "--overlap needs a ceiling for both classes"),
     ],
 )
 def test_impossible_promises_are_refused(options: list[str], words: str, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_wrong_usage_exits_with_2_and_writes_nothing(options: list[str], tmp_pat
     done = invoke("calibrate", "-q", *LABELLED, *options, "-o", tmp_path / "c.json")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("pac-wrap: ")
-    assert done.err.endswith("pac-wrap calibrate --help shows what there is\n")
+    assert done.err.endswith("see pac-wrap calibrate --help\n")
     assert done.err.count("\n") == 1
     assert "Traceback" not in done.err
     assert list(tmp_path.iterdir()) == []
@@ -300,7 +300,7 @@ def test_a_report_needs_no_matplotlib(tmp_path: Path) -> None:
 def test_a_prevalence_is_a_share_or_a_range(text: str, tmp_path: Path) -> None:
     options = ["--report", tmp_path / "report.html", "--prevalence", text]
     assert "--prevalence must be a share" in refused(tmp_path, "calibrate", *LABELLED, *options)
-    assert "is for --report" in refused(tmp_path, "calibrate", *LABELLED, "--prevalence", text)
+    assert "--prevalence needs --report" in refused(tmp_path, "calibrate", *LABELLED, "--prevalence", text)
 
 
 def test_the_demo_writes_a_report(tmp_path: Path) -> None:

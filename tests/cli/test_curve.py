@@ -109,10 +109,10 @@ def test_it_is_drawn(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--max-fpr", "0.1", "--at", "1"], "give one of them"),
+        (["--max-fpr", "0.1", "--at", "1"], "give only one of them"),
         (["--certificate", "c.json"], "needs a threshold"),
-        (["--report", "c.gif"], "ends in .svg, .png or .pdf"),
-        (["--master", "local[2]"], "name the engine"),
+        (["--report", "c.gif"], "must end in .svg, .png or .pdf"),
+        (["--master", "local[2]"], "--master needs --engine"),
         (["--max-fpr", "1.5"], "strictly between 0 and 1"),
         (["--at", "nan"], "finite number"),
         (["--delta-fpr", "1e-9"], "at least 1e-05"),

@@ -132,7 +132,7 @@ def test_parquet_goes_through_a_pipe_but_not_to_a_terminal(
     assert len(rows_in(write(tmp_path / "again.parquet", out))) == 4
     monkeypatch.setattr("pac_wrap.cli.decide.standard_output", Terminal)
     sentence = refused(tmp_path, *DECIDE, table(tmp_path, "csv"), *SCORE, "--format", "parquet")
-    assert sentence == "Parquet is not for a terminal; name a file with -o, or leave --format out"
+    assert sentence == "a terminal cannot show Parquet; name a file with -o, or remove --format"
 
 
 class Terminal(io.BytesIO):
@@ -164,7 +164,7 @@ def test_a_column_tells_where_each_row_came_from(ending: str, output: str, tmp_p
 
 def test_a_source_needs_a_name(tmp_path: Path) -> None:
     sentence = refused(tmp_path, *DECIDE, table(tmp_path, "csv"), *SCORE, "--source-column", "")
-    assert sentence == "--source-column must be the name of a column, got an empty one"
+    assert sentence == "--source-column must name a new column, got an empty name"
 
 
 def test_files_of_other_columns_tell_their_source_too(tmp_path: Path) -> None:

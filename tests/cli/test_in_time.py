@@ -185,15 +185,15 @@ def test_too_few_labels_end_with_the_usual_code(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--series", "m"], "--series goes with --time; add that, or leave --series out"),
-        (["--every", "5"], "--every goes with --time"),
-        (["--time", "t", "--hold-out", "0.5"], "--hold-out goes with --series"),
-        (["--time", "t", "--series", "m", "--seed", "5"], "--seed goes with --hold-out"),
+        (["--series", "m"], "--series works only with --time; add --time, or remove --series"),
+        (["--every", "5"], "--every works only with --time"),
+        (["--time", "t", "--hold-out", "0.5"], "--hold-out works only with --series"),
+        (["--time", "t", "--series", "m", "--seed", "5"], "--seed works only with --hold-out"),
         (
             ["--time", "t", "--kind", "m"],
-            "--time goes with neither another --engine nor --kind",
+            "--time does not work with --kind or another --engine",
         ),
-        (["--time", "t", "--engine", "dask"], "--time goes with neither another --engine nor --kind"),
+        (["--time", "t", "--engine", "dask"], "--time does not work with --kind or another --engine"),
         (
             ["--time", "t"],
             "column 't' has 12 rows at 0.0, in no certain order; name the column of series",
@@ -235,18 +235,18 @@ def test_verify_says_what_a_certificate_in_time_needs(tmp_path: Path) -> None:
     by_series = [*COLUMNS, "--series", "m"]
     invoke("calibrate", table, *by_series, *TENTH, "--hold-out", "0.5", "-o", saved)
     said = refused(tmp_path, "verify", saved, table, *by_series)
-    assert "some series were held out of the calibration; give --hold-out and --seed as they were" in said
+    assert "some series were held out of the calibration; repeat its --hold-out and --seed" in said
     said = refused(tmp_path, "verify", saved, table, *by_series, "--seed", "1")
-    assert "--seed goes with --hold-out; add that" in said
+    assert "--seed works only with --hold-out; add" in said
     done = invoke("verify", saved, table, *COLUMNS[:4])
     assert done.code == 2
-    assert "if it was made with --time, give that again" in done.err
+    assert "if it was made with --time, repeat --time" in done.err
     assert "must not be empty or NaN" in done.err
     invoke("calibrate", table, *by_series, *TENTH, "-o", saved)
     said = refused(tmp_path, "verify", saved, table, *by_series, "--hold-out", "0.5")
-    assert "--hold-out is for certificates that were made with it; leave it out" in said
+    assert "--hold-out needs a certificate that was made with --hold-out; remove it" in said
     rows = "".join(f"{i},{int(i > 90)},{i}\n" for i in range(100))
     sound = write(tmp_path / "sound.csv", f"s,y,t\n{rows}")
     invoke("calibrate", sound, *COLUMNS[:4], "-o", plain)
     said = refused(tmp_path, "verify", plain, sound, *COLUMNS)
-    assert "--time is for certificates that were made with it; leave it out" in said
+    assert "--time needs a certificate that was made with --time; remove it" in said

@@ -106,13 +106,16 @@ def test_too_few_labels_of_a_kind_end_with_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--report", "r.html", "--prevalence", "0.1"], "--kind takes no --prevalence"),
+        (["--report", "r.html", "--prevalence", "0.1"], "--prevalence does not work with --kind"),
         (["--kind", "y"], "column 'y' cannot be the kind as well"),
         (["--kind", "y", "--engine", "dask"], "column 'y' cannot be the kind as well"),
         (["--overlap", "raise"], "use abstain, hold_fnr or hold_fpr"),
         (["--max-fnr", "takeover=0.1"], "no ceiling for the anomalous kind"),
-        (["--max-fnr", "0.1", "--max-fnr", "a=0.1"], "each must be another kind=ceiling, got '0.1'"),
-        (["--max-fnr", "a=0.1", "--max-fnr", "a=0.2"], "each must be another kind=ceiling, got 'a=0.2'"),
+        (["--max-fnr", "0.1", "--max-fnr", "a=0.1"], "must be kind=ceiling, once for each kind, got '0.1'"),
+        (
+            ["--max-fnr", "a=0.1", "--max-fnr", "a=0.2"],
+            "must be kind=ceiling, once for each kind, got 'a=0.2'",
+        ),
         (["--max-fnr", "a=x"], "--max-fnr must be a number between 0 and 1"),
     ],
 )
@@ -129,7 +132,7 @@ def test_kinds_and_certificates_have_to_match(table: Path, tmp_path: Path) -> No
     assert "name the column of kinds with --kind" in refused(tmp_path, "evaluate", saved, table, *COLUMNS[:4])
     assert "name the column of kinds with --kind" in refused(tmp_path, "verify", saved, table, *COLUMNS[:4])
     assert "depends on the mix of kinds" in refused(tmp_path, "worth", saved, "--prevalence", "0.1")
-    assert "made with it; leave it out" in refused(tmp_path, "evaluate", plain, table, *COLUMNS)
+    assert "made with --kind; remove it" in refused(tmp_path, "evaluate", plain, table, *COLUMNS)
     assert "--kind in the shell" in refused(tmp_path, "calibrate", table, *COLUMNS[:4], "--max-fnr", "a=0.1")
     assert "there is no column 'q'" in refused(tmp_path, "calibrate", table, *COLUMNS[:5], "q")
 

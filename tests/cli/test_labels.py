@@ -250,7 +250,7 @@ def test_a_third_label_is_left_out_wherever_labels_are_read_from_tables(third: P
         (["--leave-out", ""], "got 'unknown'; leave it out with --leave-out"),
         (["--leave-out", "", "--anomaly-label", "1"], "; leave the third out with --leave-out"),
         (["--leave-out", "unknown"], "10 rows without a label; label or drop them"),
-        (["--leave-out", "unknown", "--engine", "dask"], "leave --engine out"),
+        (["--leave-out", "unknown", "--engine", "dask"], "remove --leave-out or --engine dask"),
     ],
 )
 def test_a_class_is_not_left_out(third: Path, options: list[str], sentence: str) -> None:

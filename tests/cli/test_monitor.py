@@ -186,7 +186,7 @@ def test_json_lines(folder: Path, text: bytes) -> None:
         assert done.code == 0
     else:
         assert done.code == 2
-        assert "row 2 is not a JSON object on one line; fix that row; rows watched before it: 1" in done.err
+        assert "row 2 is not a JSON object on one line; fix that row; rows monitored before it: 1" in done.err
     assert Monitor(CERTIFICATE, CURVE).load(folder / "w.json").rows in (1, 2)
 
 
@@ -265,7 +265,7 @@ def test_a_certificate_of_kinds_is_refused(folder: Path) -> None:
     write(folder / "t.csv", "s,y,k\n0,0,\n9,1,a\n")
     words = ["monitor", folder / "c.json", folder / "t.csv", "--score", "s", "--label", "y"]
     message = refused(folder, *words, "--state", folder / "w.json")
-    assert "the certificate promises by kind; a monitor cannot tell kinds apart" in message
+    assert "the certificate has a promise for each kind; a monitor cannot tell kinds apart" in message
 
 
 @pytest.mark.parametrize("groups", [["1.0", "2.5"], ["", "x"], ["true", "false"], ["7", "null"]])
@@ -368,7 +368,7 @@ def test_a_batch_counts_whole_or_not_at_all(folder: Path) -> None:
     cut = text.rstrip("\n").rpartition("\n")[0] + "\nx,0,day 2\n"
     done = invoke(*words, folder / "w.json", stdin=cut.encode())
     assert done.code == 2
-    assert "rows watched before it: 1,600" in done.err
+    assert "rows monitored before it: 1,600" in done.err
     assert json.loads((folder / "w.json").read_text())["rows"] == 1600
     # what follows goes on with the row after those, which is the first of the batch
     rest = "\n".join([text.splitlines()[0], *text.splitlines()[1601:]])
@@ -393,7 +393,7 @@ def test_every_row_names_its_batch_and_batches_do_not_come_back(folder: Path, pi
         assert problem in done.err
         (folder / "w.json").unlink(missing_ok=True)
     message = refused(folder, "monitor", folder / "c.json", folder / "t.csv", *words, "--id", "x")
-    assert "--batch names the batch of each row; leave --id out" in message
+    assert "--batch names the batch of each row already; remove --id" in message
     message = refused(
         folder, "monitor", folder / "c.json", folder / "t.csv", *words[:4], "--batch", "y", *words[6:]
     )
@@ -417,7 +417,7 @@ def test_the_table_that_calibrated_a_series_raises_no_alarm_by_its_warm_up(folde
 def test_options_that_do_not_go_together(folder: Path) -> None:
     write(folder / "t.csv", "s,y\n0,0\n")
     words = ["monitor", folder / "c.json", folder / "t.csv", "--score", "s", "--state"]
-    assert "--late is for labels that come later" in refused(folder, *words, folder / "w.json", "--late")
+    assert "--late needs labels" in refused(folder, *words, folder / "w.json", "--late")
     assert "is also an input" in refused(folder, *words, folder / "c.json")
     assert watch(folder, folder / "t.csv").code == 0
     assert "alpha cannot change" in refused(
@@ -493,10 +493,10 @@ def test_a_certificate_of_groups_is_watched_group_by_group_from_tables_and_pipes
     plain = ["monitor", folder / "g.json", folder / "t.csv", "--score", "s", "--state", folder / "n.json"]
     assert "name the column of groups with --group" in refused(folder, *plain)
     assert "cannot be the group as well" in refused(folder, *plain, "--group", "s")
-    assert "--curve is for a certificate without groups" in refused(
+    assert "--curve needs a certificate without groups" in refused(
         folder, *plain, "--group", "t", "--curve", folder / "curve.json"
     )
-    assert "leave it out" in refused(folder, "monitor", folder / "c.json", *plain[2:], "--group", "t")
+    assert "remove it" in refused(folder, "monitor", folder / "c.json", *plain[2:], "--group", "t")
 
 
 def test_a_pool_is_watched_as_its_rows_come_and_not_sorted_by_group(folder: Path) -> None:
@@ -608,7 +608,7 @@ def test_recalibrate_follows_and_says_so(folder: Path) -> None:
     own = invoke(*words, "-o", folder / "e.json", "--own-delta")
     assert "each has its own delta" in own.out
     for before, options, remedy in (
-        ("d", ["--own-delta"], "leave --own-delta out"),
+        ("d", ["--own-delta"], "remove --own-delta"),
         ("e", [], "add --own-delta"),
     ):
         after = ["recalibrate", folder / f"{before}.json", *words[2:], "-o", folder / "g.json", *options]

@@ -65,8 +65,7 @@ def test_verdicts_never_replace_the_certificate(way: str, tmp_path: Path) -> Non
     (tmp_path / "folder").symlink_to(tmp_path)
     sentence = refused(tmp_path, "decide", certificate, GOLDEN / "new.csv", "--score", "score", "-o", output)
     assert sentence == (
-        f"{output} is also an input, under this name or another; write to another file,"
-        " so that nothing is lost"
+        f"{output} is also an input, under this name or another; name another output, to keep both"
     )
 
 
@@ -100,12 +99,12 @@ def test_two_outputs_that_are_one_file_are_refused(way: str, tmp_path: Path) -> 
         second.symlink_to(first) if way == "link" else second.hardlink_to(first)
     for one, other in ((first, second), (second, first)):
         sentence = refused(tmp_path, "calibrate", *LABELLED, "-o", one, "--report", other)
-        assert sentence == f"{other} is given twice, under this name or another; each output needs a file"
+        assert sentence == f"{other} is named for two outputs, under this name or another; name two files"
 
 
 def test_a_curve_keeps_its_file_and_its_picture_apart(tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
-    assert "is given twice" in refused(tmp_path, "curve", *LABELLED, "-o", path, "--report", path)
+    assert "is named for two outputs" in refused(tmp_path, "curve", *LABELLED, "-o", path, "--report", path)
 
 
 def test_a_range_of_shares_and_room_for_each_class_are_read() -> None:

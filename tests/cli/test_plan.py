@@ -63,18 +63,18 @@ def test_labels_as_they_come() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--true-rate", "0.02"], "--true-rate, --every and --up-to are for --sequential"),
-        (["--every", "30"], "--true-rate, --every and --up-to are for --sequential"),
-        (["--up-to", "200"], "--true-rate, --every and --up-to are for --sequential"),
+        (["--true-rate", "0.02"], "--true-rate, --every and --up-to need --sequential"),
+        (["--every", "30"], "--true-rate, --every and --up-to need --sequential"),
+        (["--up-to", "200"], "--true-rate, --every and --up-to need --sequential"),
         (
             ["--score", "score"],
-            "--score, --label, --anomaly-label, --leave-out and --delimiter are for --pilot",
+            "--score, --label, --anomaly-label, --leave-out and --delimiter need --pilot",
         ),
         (["--sequential", "--true-rate", "2"], "--true-rate must lie strictly between 0 and 1, got 2.0"),
         (["--sequential", "--every", "0"], "every must be a whole number, 1 or more, got 0"),
         (
             ["--pilot", "p.csv"],
-            "--pilot needs the columns of its scores and labels; give --score and --label",
+            "--pilot needs the columns of its scores and labels; add --score and --label",
         ),
     ],
 )

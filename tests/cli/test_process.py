@@ -34,9 +34,9 @@ runner = CliRunner()
         (["plan", "--labels", "5", "--delta", "1"], "--delta must lie strictly between 0 and 1"),
         (["demo", "--margin", "far"], "margin"),
         (["nonsense"], "nonsense"),
-        (["nonsense"], "; pac-wrap --help shows"),
-        (["decide", "--score"], "requires an argument; pac-wrap decide --help shows"),
-        (["data", "get", "--folder"], "; pac-wrap data"),
+        (["nonsense"], "; see pac-wrap --help"),
+        (["decide", "--score"], "requires an argument; see pac-wrap decide --help"),
+        (["data", "get", "--folder"], "; see pac-wrap data"),
     ],
 )
 def test_bad_arguments_give_exit_code_2_and_no_traceback(arguments: list[str], words: str) -> None:
@@ -165,8 +165,12 @@ def test_a_result_needs_an_open_output(monkeypatch: pytest.MonkeyPatch) -> None:
         (InputError("wrong"), 2, "pac-wrap: wrong\n"),
         (OSError(5, "Input/output error"), 2, "pac-wrap: Input/output error\n"),
         (FileNotFoundError(2, "No such file", "a.csv"), 2, "pac-wrap: cannot open a.csv: No such file\n"),
-        (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "x"), 2, "pac-wrap: a name or text is not UTF-8: "),
-        (RuntimeError("odd"), 70, "pac-wrap: an error of pac-wrap itself, RuntimeError: odd; "),
+        (
+            UnicodeEncodeError("utf-8", "\udcff", 0, 1, "x"),
+            2,
+            "pac-wrap: names and texts must be UTF-8, got ",
+        ),
+        (RuntimeError("odd"), 70, "pac-wrap: a bug in pac-wrap, RuntimeError: odd; "),
         (KeyboardInterrupt(), 130, "pac-wrap: interrupted; no file is left half written\n"),
         (BrokenPipeError(), 0, ""),
     ],
@@ -274,4 +278,4 @@ def test_python_runs_the_package_as_the_command() -> None:
     assert (done.returncode, done.stdout) == (0, command("show", CERTIFICATE).out)
     failed = subprocess.run(words[:-1], capture_output=True, text=True, timeout=LIMIT, check=False)
     assert failed.returncode == 2
-    assert "python -m pac_wrap show --help shows what there is" in one_sentence(failed.stderr)
+    assert "see python -m pac_wrap show --help" in one_sentence(failed.stderr)

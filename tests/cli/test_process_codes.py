@@ -121,7 +121,7 @@ def test_whatever_goes_wrong_is_one_sentence(error: Exception, monkeypatch: pyte
     done = invoke("show", CERTIFICATE)
     assert (done.code, done.out) == (70, "")
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
-    sentence = f"an error of pac-wrap itself, {what}; pac-wrap --debug shows more"
+    sentence = f"a bug in pac-wrap, {what}; run it as pac-wrap --debug to see the traceback"
     assert one_sentence(done.err) == sentence
 
 

@@ -95,7 +95,7 @@ def test_plan_knows_it(options: tuple[str, ...], labels: int) -> None:
         (("--shift", "wasserstein:1"), "--shift must be tv:0.02"),
         (("--shift", "tv:2"), "must lie strictly between 0 and 1"),
         (("--shift", "tv:0.06"), "is too low to tolerate"),
-        (("--shift", "tv:0.01,tv:0.01,none"), "takes one text, or two"),
+        (("--shift", "tv:0.01,tv:0.01,none"), "takes one value, or two"),
         (("--label-noise", "a"), "--label-noise must be 0.05 or 0.05:0.01, got 'a'"),
         (("--label-noise", "0.1:0.1:0.1"), "--label-noise must be"),
         (("--label-noise", "1.5"), "contamination must be a share"),
@@ -106,5 +106,5 @@ def test_what_makes_no_sense_is_refused(table: Path, options: tuple[str, ...], w
 
 
 def test_room_is_for_a_ceiling_and_its_labels(tmp_path: Path) -> None:
-    assert "leave out --labels" in refused(tmp_path, "plan", "--labels", "200", "--shift", "tv:0.01")
-    assert "leave out --labels" in refused(tmp_path, "plan", "--normal", "200", "--label-noise", "0.01")
+    assert "remove --labels" in refused(tmp_path, "plan", "--labels", "200", "--shift", "tv:0.01")
+    assert "remove --labels" in refused(tmp_path, "plan", "--normal", "200", "--label-noise", "0.01")

@@ -124,12 +124,12 @@ def test_hostile_names_stay_in_their_line(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_together_is_one_sentence(tmp_path: Path) -> None:
-    both = "--calibrate makes a certificate: name no other, and the table with --table"
+    both = "--calibrate makes a new certificate; name none, and add the table with --table"
     assert refused(tmp_path, "sql", CERTIFICATE, "--calibrate", "--table", "t") == both
     assert refused(tmp_path, "sql", "--calibrate") == both
-    assert refused(tmp_path, "sql").startswith("name a certificate, whose rule is printed, or")
+    assert refused(tmp_path, "sql").startswith("name the certificate whose rule to print, or")
     for option, value in (("--table", "t"), ("-o", tmp_path / "c.json"), ("--overlap", "raise")):
-        sentence = f"{option} is for --calibrate; give that as well, or leave {option} out"
+        sentence = f"{option} works only with --calibrate; add --calibrate, or remove {option}"
         assert refused(tmp_path, "sql", CERTIFICATE, option, value) == sentence
     assert refused(tmp_path, *ASKED, "--group", "g").startswith("--calibrate makes a certificate without gro")
     answers = write(tmp_path / "answers.csv", "label\n")
@@ -138,7 +138,7 @@ def test_what_does_not_fit_together_is_one_sentence(tmp_path: Path) -> None:
     assert "is not UTF-8" in refused(tmp_path, *ASKED, "--answers", "-", stdin=b"\xff\xfel\x00")
     large = tmp_path / "large.csv"
     large.write_bytes(b"\n" * (2**24 + 1))
-    assert "larger than any answers" in refused(tmp_path, *ASKED, "--answers", large)
+    assert "more than answers need" in refused(tmp_path, *ASKED, "--answers", large)
     assert "is not the name of a table" in refused(tmp_path, "sql", "--calibrate", "--table", "a..b")
     assert "cannot be both" in refused(tmp_path, *ASKED, "--score", "label")
 

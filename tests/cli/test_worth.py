@@ -100,12 +100,12 @@ def test_alarms_that_may_all_be_false_are_said_to_be(saved: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "say what is known"),
+        ([], "add --prevalence 0.01, or --unlabelled"),
         (["--prevalence", "x"], "a range such as 0.01-0.03; got 'x'"),
         (["--prevalence", "0.2:0.1"], "a range such as"),
         (["--prevalence", "0"], "between 0 and 1"),
         (["--prevalence", "0.1", "--delta", "2"], "delta"),
-        (["--unlabelled", "new.csv"], "give --score"),
+        (["--unlabelled", "new.csv"], "add --score"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence(

@@ -64,7 +64,7 @@ def test_numbers_of_a_study_that_cannot_be_are_refused(seed: int, trials: int | 
 
 def test_all_channels_are_those_of_nasa(tmp_path: Path) -> None:
     sentence = refused(tmp_path, "reproduce", "q4", "--all")
-    assert sentence == "--all applies only to nasa; write: pac-wrap reproduce nasa --all"
+    assert sentence == "--all works only with nasa; use pac-wrap reproduce nasa --all"
 
 
 @pytest.mark.parametrize("kind", ["folder", "broken link"])

@@ -309,7 +309,7 @@ def test_numpy_files_are_duckdbs(engine: str, tmp_path: Path) -> None:
     file = written(tmp_path, "t.npz", [0.1, 0.9], [0, 1])
     done = invoke("calibrate", "-q", file, "--score", "s", "--label", "y", "--engine", engine)
     assert done.code == 2
-    assert one_sentence(done.err) == f"the engine {engine} does not read NumPy files; leave --engine out"
+    assert one_sentence(done.err) == f"--engine {engine} does not read NumPy files; remove it"
 
 
 @pytest.mark.slow

@@ -113,7 +113,7 @@ def test_compare_shows_what_one_table_would(tmp_path: Path) -> None:
     columns = ["--score", "a", "--score", "b", "--label", "y"]
     assert succeeded("compare", left, right, "--key", "id", *columns) == succeeded("compare", whole, *columns)
     assert "there is no column 'nr'" in refused(tmp_path, "compare", left, right, "--key", "nr", *columns)
-    hint = "; if each has other scores of the same rows, join them with --key"
+    hint = "; if the tables have different scores of the same rows, join them with --key"
     assert hint in refused(tmp_path, "compare", left, right, *columns)
     assert hint not in refused(tmp_path, "compare", left, *columns)
     other = tmp_path / "b.jsonl"

@@ -163,17 +163,17 @@ def test_a_wrong_score_or_label_is_refused_though_its_row_does_not_survive(tmp_p
     ("options", "words"),
     [
         (("--weight", "w"), "--weight needs --weight-bound"),
-        (("--weight-bound", 3), "--weight-bound goes with --weight"),
+        (("--weight-bound", 3), "--weight-bound works only with --weight"),
         (("--weight", "w", "--weight-bound", 0), "--weight-bound must be a number above 0"),
         (("--weight", "s", "--weight-bound", 3), "column 's' cannot be the weight as well"),
         (("--weight", "v", "--weight-bound", 3), "there is no column 'v'"),
-        (("--weight", "w", "--weight-bound", 3, "--engine", "spark"), "which Spark does not define"),
-        (("--weight", "w", "--weight-bound", 3, "--engine", "dask"), "which Dask does not define"),
-        (("--weight", "w", "--weight-bound", 3, "--group", "g"), "--weight does not go with --group"),
-        (("--weight", "w", "--weight-bound", 3, "--kind", "g"), "--weight does not go with --kind"),
-        (("--weight", "w", "--weight-bound", 3, "--time", "g"), "--weight does not go with --time"),
+        (("--weight", "w", "--weight-bound", 3, "--engine", "spark"), "and Spark has no order"),
+        (("--weight", "w", "--weight-bound", 3, "--engine", "dask"), "and Dask has no order"),
+        (("--weight", "w", "--weight-bound", 3, "--group", "g"), "--weight does not work with --group"),
+        (("--weight", "w", "--weight-bound", 3, "--kind", "g"), "--weight does not work with --kind"),
+        (("--weight", "w", "--weight-bound", 3, "--time", "g"), "--weight does not work with --time"),
         (("--weight", "w", "--weight-bound", 3, "--label-noise", "0.01"), "change the share of wrong labels"),
-        (("--seed", 3), "--seed goes with --hold-out"),
+        (("--seed", 3), "--seed works only with --hold-out"),
     ],
 )
 def test_options_that_promise_nothing_are_refused(
@@ -188,7 +188,7 @@ def test_verify_wants_weights_exactly_where_there_are_some(folder: Path, tmp_pat
     given, path = columns(), tmp_path / "certificate.json"
     table = folder / "all.parquet"
     calibrate_labelled(given["s"], given["y"]).save(path)
-    assert "have no weights; leave --weight out" in refused(tmp_path, "verify", path, table, *NAMES)
+    assert "made without weights; remove --weight" in refused(tmp_path, "verify", path, table, *NAMES)
     calibrate_labelled(given["s"], given["y"], weights=given["w"], **BOUND).save(path)
     assert "name their column with --weight" in refused(tmp_path, "verify", path, table, *NAMES[:4])
     pair = 0.9 * given["w"], given["w"]

@@ -1,4 +1,4 @@
-"""pac-wrap calibrate, curve, compare and recalibrate: the ways to a certificate."""
+"""pac-wrap calibrate, curve, compare and recalibrate: commands that make a certificate or a curve."""
 
 import json
 from contextlib import ExitStack
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.robust.weights import Draws
     from pac_wrap.report.account import Fact
 
-_TOP: Final = "The largest bound of the {} that matters; those below are lower for it. Fix it before looking."
+_TOP: Final = "The largest {} bound that matters; smaller bounds gain from it. Choose it before looking."
 
 
 def calibrate(
@@ -31,11 +31,13 @@ def calibrate(
     max_fpr: Annotated[
         list[str] | None,
         Option(
-            help="Ceiling of the false positive rate, or none; by default 0.05. With --kind: of every kind,"
-            " or repeated as 'kind=ceiling' for each; '*=ceiling' is for all kinds together."
+            help="Ceiling of the false positive rate, or none; by default 0.05. With --kind it holds for"
+            " every kind; repeat it as 'stolen=0.02' for single kinds, and '*=0.05' for all kinds together."
         ),
     ] = None,
-    max_fnr: Annotated[list[str] | None, Option(help="Ceiling of the false negative rate, likewise.")] = None,
+    max_fnr: Annotated[
+        list[str] | None, Option(help="Ceiling of the false negative rate, in the same way.")
+    ] = None,
     delta_fpr: options.DeltaFpr = None,
     delta_fnr: options.DeltaFnr = None,
     confidence: options.Confidence = None,
@@ -43,27 +45,25 @@ def calibrate(
     label_noise: options.LabelNoiseOption = None,
     weight: options.Weight = None,
     weight_bound: Annotated[
-        float | None, Option(help="With --weight: what no weight exceeds, in the table or elsewhere.")
+        float | None, Option(help="With --weight: a bound that no weight exceeds, in the table or elsewhere.")
     ] = None,
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     kind: options.Kind = None,
     group: options.Group = None,
     together: Annotated[
-        bool, Option("--together", help="With --group: the promises of all groups hold at once.")
+        bool, Option("--together", help="With --group: the promises of all groups hold together.")
     ] = False,
     pool: Annotated[
         bool,
         Option(
             "--pool",
-            help="With --group: those with too few labels follow one rule, promised for their mixture.",
+            help="With --group: groups with too few labels share one rule, promised for their mixture.",
         ),
     ] = False,
     time: options.Time = None,
     series: options.Series = None,
-    every: Annotated[
-        int | None, Option(min=1, help="With --time: take one in so many steps of a series.")
-    ] = None,
+    every: Annotated[int | None, Option(min=1, help="With --time: take every n-th step of a series.")] = None,
     hold_out: options.HoldOut = None,
     seed: options.Seed = None,
     delimiter: options.Delimiter = None,
@@ -71,23 +71,25 @@ def calibrate(
     output: Annotated[Path | None, Option("--output", "-o", help="Where to save the certificate.")] = None,
     report: Annotated[
         Path | None,
-        Option(help="Also write a report: .html, .md, .json, .svg or .png; reads scores into memory."),
+        Option(
+            help="Also write a report: .html, .md, .json, .svg or .png; this loads the scores into memory."
+        ),
     ] = None,
     prevalence: Annotated[
         str | None,
         Option(
-            help="With --report: the share of anomalies among future points, 0.01 or a range, 0.01-0.03;"
-            " by default that of the table."
+            help="With --report: the share of anomalies among future points, 0.01 or a range such as"
+            " 0.01-0.03; by default the share in the table."
         ),
     ] = None,
     engine: Annotated[
-        Engine, Option(help="What reads the tables; all give the same certificate.")
+        Engine, Option(help="What reads the tables: duckdb, spark or dask, with the same result.")
     ] = "duckdb",
     master: Annotated[
         str | None,
         Option(
-            help="A cluster for --engine: Spark's master, such as local[2] or spark://host:7077, or the"
-            " address of Dask's scheduler; by default this machine."
+            help="The cluster of --engine: the master of Spark, such as local[2] or spark://host:7077, or the"
+            " address of the Dask scheduler; by default this machine."
         ),
     ] = None,
     form: options.Form = "text",
@@ -95,15 +97,10 @@ def calibrate(
 ) -> None:
     """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
-    Exit code 0 if each rate that was asked for is certified; 1 if one is not.
+    Exit code 0 if every requested rate is certified (for every kind; in at least one group), else 1.
 
-    With --group, in one group at least; with --kind, for every kind.
-
-    Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
-
-    By weight: [bold]... --weight w --weight-bound 5[/bold]
-
-    By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
+    Example:
+    [bold]pac-wrap calibrate scores.csv --score s --label y -o certificate.json[/bold]
     """
     from pac_wrap.method.calibrate import Request, as_strategy, drawn_by
     from pac_wrap.method.groups.calibrate import GroupRequest
@@ -120,20 +117,20 @@ def calibrate(
     drawn_series = series, every, hold_out, None if weight else seed
     reading = Reading(tables, score, label, *columns, time, *drawn_series)
     if time is not None and (kind is not None or engine != "duckdb"):
-        raise InputError("--time goes with neither another --engine nor --kind; leave them out")
+        raise InputError("--time does not work with --kind or another --engine; remove them")
     if group is None and (together or pool):
-        raise InputError("--together and --pool are for groups; name their column with --group")
+        raise InputError("--together and --pool need groups; name their column with --group")
     if group is not None and any(one is not None for one in (kind, time, prevalence)):
-        raise InputError("--group goes with neither --kind nor --time nor --prevalence; leave it out")
+        raise InputError("--group does not work with --kind, --time or --prevalence; remove one of them")
     if report is None and prevalence is not None:
-        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
+        raise InputError("--prevalence needs --report; add --report, or use pac-wrap worth")
     shares = None if prevalence is None else options.shares_in(prevalence)
     if report is not None:
         check_ending(report)
     if group is not None:
         options.check_report(report, "groups", options.PAGES)
     if kind is not None and shares is not None:
-        raise InputError("--kind takes no --prevalence; leave the option out")
+        raise InputError("--prevalence does not work with --kind; remove one of them")
     request: Any
     if kind is not None:
         request = partial(KindRequest.of, asked, as_strategy(strategy))
@@ -162,7 +159,7 @@ def calibrate(
     if form == "json":
         typer.echo(certificate.to_json(), nl=False)
     else:
-        # whoever made a certificate knows where it comes from
+        # the user has just named where it comes from
         typer.echo(str(getattr(certificate, "bare", certificate)))
         for fact in facts:
             typer.echo(f"{fact.name:<10} {fact.text}")
@@ -171,23 +168,24 @@ def calibrate(
 
 
 def _check_weighted(weight: str | None, bound: float | None, engine: str, others: list[str]) -> None:
-    """Refuse a column of weights without a bound, and what does not go with it."""
+    """Refuse a column of weights without a bound, and options that do not work with it."""
     if weight is None:
         if bound is not None:
-            raise InputError("--weight-bound goes with --weight; add that, or leave --weight-bound out")
+            raise InputError(
+                "--weight-bound works only with --weight; add --weight, or remove --weight-bound"
+            )
         return
     if bound is None:
         raise InputError(
-            "--weight needs --weight-bound, which no weight exceeds anywhere, or nothing can be promised;"
-            " give it, or clip the weights at it and give room for the rest with --shift tv:SHARE"
+            "--weight needs --weight-bound, a bound that no weight exceeds anywhere; if there is none, clip"
+            " the weights at the bound and tolerate the rest as shift with --shift tv:SHARE"
         )
     if engine != "duckdb":
         raise InputError(
-            f"--weight draws rows in their order, which {engine.capitalize()} does not define; leave --engine"
-            " out"
+            f"--weight needs rows in order, and {engine.capitalize()} has no order; remove --engine {engine}"
         )
     if others:
-        raise InputError(f"--weight does not go with {others[0]}; leave one of the two out")
+        raise InputError(f"--weight does not work with {others[0]}; remove one of them")
 
 
 def _certified(
@@ -199,9 +197,9 @@ def _certified(
     draws: bool = False,
     survived: "Draws | None" = None,
 ) -> tuple[Any, Any]:
-    """Return the certificate or curve that a request gets, and the scores that its report draws, if any.
+    """Return the certificate or curve of a request, and the scores that its report draws, if any.
 
-    With weights, points are those that survived a draw by them.
+    With weights, only the points that survive a draw by weight count.
     """
     from pac_wrap.method.provenance import now
     from pac_wrap.report.groups import worst
@@ -216,7 +214,7 @@ def _certified(
             from pac_wrap.engines.files import EngineFiles
 
             if found.reader == "numpy":
-                raise InputError(f"the engine {reading.engine} does not read NumPy files; leave --engine out")
+                raise InputError(f"--engine {reading.engine} does not read NumPy files; remove it")
             if found.reader != "read_csv":
                 only_in_csv(reading.delimiter)
             files = EngineFiles(reading.engine, found.files, found.reader, reading.delimiter, reading.master)
@@ -233,7 +231,7 @@ def _certified(
 
 
 def _in_time(reading: Reading, request: "Request") -> "tuple[Any, list[NDArray[Any]], tuple[Fact, ...]]":
-    """Certify thresholds from rows in the order of time, and say how far they depend on each other."""
+    """Return a certificate from rows in the order of time, their scores, and facts on their dependence."""
     import numpy as np
 
     from pac_wrap.method.provenance import now
@@ -255,7 +253,7 @@ def _in_time(reading: Reading, request: "Request") -> "tuple[Any, list[NDArray[A
 
 
 def _write_all(*outputs: tuple[Path | None, Any]) -> list[str]:
-    """Write results, and what makes an account of one, to all files that were named or none; return those."""
+    """Write all results and reports to the files that were named, or none; return the names of the files."""
     from pac_wrap.base.files import whole_file
     from pac_wrap.report.render import put, rendered
 
@@ -280,31 +278,33 @@ def curve(
     delimiter: options.Delimiter = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Where to save the curve.")] = None,
     report: Annotated[Path | None, Option(help="Also draw it: .svg, .png or .pdf.")] = None,
-    max_fpr: Annotated[float | None, Option(help="Choose the threshold that keeps this FPR.")] = None,
-    max_fnr: Annotated[float | None, Option(help="Choose the threshold that keeps this FNR.")] = None,
+    max_fpr: Annotated[float | None, Option(help="Choose the threshold that keeps this FPR ceiling.")] = None,
+    max_fnr: Annotated[float | None, Option(help="Choose the threshold that keeps this FNR ceiling.")] = None,
     at: Annotated[float | None, Option(help="Choose this threshold.")] = None,
     certificate: Annotated[
-        Path | None, Option(help="Where to save the certificate of the threshold that is chosen.")
+        Path | None, Option(help="Where to save the certificate of the chosen threshold.")
     ] = None,
-    engine: Annotated[Engine, Option(help="What reads the tables; all give the same.")] = "duckdb",
-    master: Annotated[str | None, Option(help="A cluster for --engine; else this machine.")] = None,
+    engine: Annotated[
+        Engine, Option(help="What reads the tables: duckdb, spark or dask, with the same result.")
+    ] = "duckdb",
+    master: Annotated[str | None, Option(help="The cluster of --engine; by default this machine.")] = None,
     form: options.Form = "text",
 ) -> None:
-    """Bound both error rates at every threshold at once, so that one may be chosen after looking.
+    """Bound both error rates at every threshold together, so that you may choose one after looking.
 
-    Without a choice the curve is shown in a few lines, else the certificate of the threshold that is chosen.
+    Prints the certificate of the threshold chosen by --max-fpr, --max-fnr or --at, else a short curve.
+    Exit code 1 if no threshold keeps the ceiling, or a rate has no bound; the curve is saved anyway.
 
-    Exit code 1 if no threshold keeps the ceiling, or a rate is bounded nowhere; the curve is saved anyway.
-
-    Example: [bold]pac-wrap curve scores.csv --score score --label label -o curve.json[/bold]
+    Example:
+    [bold]pac-wrap curve scores.csv --score s --label y -o curve.json[/bold]
     """
     from pac_wrap.method.curves.curve import CurveRequest
     from pac_wrap.report.account import account_of
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
-        raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
+        raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give only one of them")
     if certificate is not None and max_fpr is max_fnr is at is None:
-        raise InputError("--certificate needs a threshold: choose it with --max-fpr, --max-fnr or --at")
+        raise InputError("--certificate needs a threshold; choose one with --max-fpr, --max-fnr or --at")
     options.check_report(report, "a curve", options.PICTURES)
     reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, engine=engine, master=master)
     keep_apart(tables, output, report, certificate)
@@ -345,14 +345,17 @@ def compare(
     delimiter: options.Delimiter = None,
     key: Annotated[
         str | None,
-        Option(help="Each table has other scores of the same rows: the column that tells rows apart."),
+        Option(help="The column that identifies rows, if each table has other scores of the same rows."),
     ] = None,
     form: options.Form = "text",
 ) -> None:
-    """Compare several detectors by what they certify at every threshold, all at once: delta is shared.
+    """Compare several detectors by the error rates they certify; all bounds hold together and share delta.
 
-    Examples: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold],
-    [bold]pac-wrap compare forest.csv lof.parquet --key id --score forest --score lof --label label[/bold]
+    Example:
+    [bold]pac-wrap compare scores.csv --score forest --score lof --label y[/bold]
+
+    Scores in several tables:
+    [bold]pac-wrap compare a.csv b.csv --key id --score forest --score lof --label y[/bold]
     """
     from pac_wrap.method.comparison import compare_scores
     from pac_wrap.report.results import account_of_comparison
@@ -360,10 +363,12 @@ def compare(
 
     guarantee = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     if key is not None and len(tables) == 1:
-        raise InputError("--key joins several tables, and there is one; leave it out, or name the others")
+        raise InputError(
+            "--key joins several tables, and only one is named; name the others, or remove --key"
+        )
     reading = Reading(tables, score[0], label, anomaly_label, leave_out, delimiter)
     if key is not None and leave_out:
-        raise InputError("--leave-out does not go with --key; leave those rows out of all tables")
+        raise InputError("--leave-out does not work with --key; delete those rows from all tables")
     try:
         if key is not None:
             with progress_bar("reading") as progress:
@@ -373,12 +378,12 @@ def compare(
             with reading.opened("reading", more=score[1:], in_order=True) as table:
                 columns = {name: table.labelled(name, label, anomaly_label) for name in score}
     except InputError as error:
-        # a file that is not there is no matter of joining
+        # --key does not help if a file is missing
         about_tables = any(word in str(error) for word in ("column", "formats"))
         if key is not None or len(tables) == 1 or not about_tables:
             raise
         raise InputError(
-            f"{error}; if each has other scores of the same rows, join them with --key"
+            f"{error}; if the tables have different scores of the same rows, join them with --key"
         ) from error
     options.tell(account_of_comparison(compare_scores(columns, guarantee), guarantee), form)
 
@@ -390,21 +395,20 @@ def recalibrate(
     label: options.Label,
     output: Annotated[Path, Option("--output", "-o", help="Where to save the new certificate.")],
     own_delta: Annotated[
-        bool, Option("--own-delta", help="Give each certificate its own delta, instead of sharing one.")
+        bool, Option("--own-delta", help="Give each certificate a delta of its own, instead of a share.")
     ] = False,
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     delimiter: options.Delimiter = None,
 ) -> None:
-    """Certify the same ceilings from new points, with the delta that is left; it names what it follows.
+    """Certify the same ceilings again from new points; the new certificate names the old one.
 
-    All that follow each other share twice the first delta: a third of it, a sixth, a tenth, and so on.
+    Later certificates get a third, a sixth, a tenth, ... of the first delta, at most twice the first in all.
+    With --own-delta each has the first delta again, and the deltas add up.
+    Use points that came after an alarm, not the points that raised it. Exit code 1 if nothing is certified.
 
-    With --own-delta each has its own, and they add up.
-
-    Use points that came after an alarm, not those that raised it. Exit code 1 if nothing is certified.
-
-    Example: [bold]pac-wrap recalibrate certificate.json late.csv --score s --label y -o next.json[/bold]
+    Example:
+    [bold]pac-wrap recalibrate certificate.json late.csv --score s --label y -o new.json[/bold]
     """
     from dataclasses import replace
 
@@ -414,12 +418,10 @@ def recalibrate(
 
     loaded = Certificate.load(certificate)
     if loaded.lineage is not None and loaded.lineage.ledger == own_delta:
-        so_far, remedy = (
-            ("share one", "leave --own-delta out") if own_delta else ("have their own", "add --own-delta")
-        )
+        so_far, remedy = ("share one delta", "remove") if own_delta else ("each have their own delta", "add")
         raise InputError(
-            f"the certificates of this lineage {so_far} delta, which cannot change; {remedy}, or start a new"
-            " lineage with pac-wrap calibrate"
+            f"certificates that follow each other here {so_far}, which cannot change; {remedy} --own-delta,"
+            " or start again with pac-wrap calibrate"
         )
     asked, place = successor(loaded, not own_delta)
     keep_apart([*tables, certificate], output)

@@ -1,4 +1,4 @@
-"""pac-wrap evaluate, verify, show and worth: whether a certificate holds, and what it promises."""
+"""pac-wrap evaluate, verify, show and worth: commands that examine a certificate."""
 
 import warnings
 from functools import partial
@@ -29,13 +29,13 @@ def evaluate(
     form: options.Form = "text",
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure the error rates on labelled points that were not used to calibrate.
+    """Measure the error rates of a certificate on labelled points that did not calibrate it.
 
     Exit code 1 if a promised ceiling is significantly exceeded: one exact test of all ceilings at 5 %.
+    This test is for one look; for repeated looks, such as every night, use pac-wrap monitor.
 
-    That is for one look; a job that looks every night raises a false alarm sooner or later.
-
-    Example: [bold]pac-wrap evaluate certificate.json test.csv --score score --label label[/bold]
+    Example:
+    [bold]pac-wrap evaluate certificate.json test.csv --score s --label y[/bold]
     """
     from pac_wrap.report.groups import account_of_measured_groups
     from pac_wrap.report.results import account_of_evaluation, account_of_measured
@@ -76,17 +76,15 @@ def verify(
     delimiter: options.Delimiter = None,
     form: options.Form = "text",
 ) -> None:
-    """Recompute a certificate or a curve from the scores it was made from; exit code 1 if it differs.
+    """Recompute a certificate or a curve from its scores; the exit code is 1 if it differs.
 
-    Detects a wrong file, a missing row or a changed score: accidents, not forgery.
+    This detects accidents, such as a wrong file, a missing row or a changed score, but no forgery.
+    It cannot tell whether the detector gave these scores, the labels are right, or somebody chose the rows.
+    Repeat --time and its options as at calibration, except --every; the certificate records it.
+    Repeat --weight with the rows in the same order; the certificate records the bound and the seed.
 
-    Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
-
-    One made with --time needs the same options again, but for --every, which it knows.
-
-    One made with --weight needs that, and the rows in the same order; it knows the bound and the seed.
-
-    Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
+    Example:
+    [bold]pac-wrap verify certificate.json scores.csv --score s --label y[/bold]
     """
     from pac_wrap.report.account import account_of
 
@@ -95,18 +93,17 @@ def verify(
     in_time: Any = {"time": time, "series": series, "hold_out": hold_out, "seed": seed}
     reading = Reading(tables, score, label, *columns, **in_time)
     if time is not None and (kind or group) is not None:
-        raise InputError("--time goes with neither another --engine nor --kind; leave them out")
+        raise InputError("--time does not work with --kind or --group; remove one of them")
     _check_weight(loaded, weight, time)
     sampling = getattr(loaded, "sampling", None)
     if time is not None:
         if division_of(loaded) is not None or sampling is None or sampling.length != 1:
-            raise InputError("--time is for certificates that were made with it; leave it out")
+            raise InputError("--time needs a certificate that was made with --time; remove it")
         if (hold_out is not None) != (sampling.split == "series"):
             raise InputError(
-                "--hold-out is for certificates that were made with it; leave it out"
+                "--hold-out needs a certificate that was made with --hold-out; remove it"
                 if hold_out is not None
-                else "some series were held out of the calibration; give --hold-out and --seed as they were"
-                " then"
+                else "some series were held out of the calibration; repeat its --hold-out and --seed"
             )
         found = loaded.verify(*reading.steps(sampling.every)[2])
     else:
@@ -117,12 +114,12 @@ def verify(
             done = bool(found)
         finally:
             if not done and sampling is not None:
-                say("note: the certificate is of a time series; if it was made with --time, give that again")
+                say("note: the certificate is of a time series; if it was made with --time, repeat --time")
     options.tell(account_of(found), form, str(found))
 
 
 def _verified(loaded: Any, reading: Reading) -> "Verification":
-    """Make a certificate or a curve again from all rows of some tables, and compare."""
+    """Return how a certificate or a curve differs from a new one, made from all rows of the tables."""
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.curve import Curve, CurveRequest
     from pac_wrap.method.kinds import KindRequest
@@ -145,28 +142,29 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
 
 
 def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:
-    """Refuse a column of weights for a certificate without any, and one with weights without their column."""
+    """Check that --weight is given exactly if the certificate was made with a column of weights."""
     weighting = getattr(loaded, "weighting", None)
     if weighting is None and weight is not None:
-        raise InputError("the points of this certificate have no weights; leave --weight out")
+        raise InputError("the certificate was made without weights; remove --weight")
     if weighting is not None and weighting.intervals:
         raise InputError(
-            "the weights of this certificate are intervals, which no column holds; call verify in Python"
+            "the weights of this certificate are intervals, which no column can hold; verify it in Python"
         )
     if weighting is not None and (weight is None or time is not None):
         raise InputError(
-            "the points of this certificate were drawn by weights; name their column with --weight, without"
-            " --time"
+            "the certificate was made with weights; name their column with --weight, without --time"
         )
 
 
 def show(
     certificate: options.CertificateFile,
-    form: Annotated[Literal["text", "markdown", "json"], Option("--format", help="How to show it.")] = "text",
+    form: Annotated[
+        Literal["text", "markdown", "json"], Option("--format", help="Show text, markdown or json.")
+    ] = "text",
 ) -> None:
-    """Show what a certificate or a curve promises, if it is whole and does not contradict itself.
+    """Show what a certificate or a curve promises, after checking that its file is whole and consistent.
 
-    Its checksum detects accidents, not forgery: anyone who can write the file can make it match.
+    The checksum detects accidents, not forgery: anyone who can write the file can make it match.
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
@@ -185,30 +183,29 @@ def show(
 def worth(
     certificate: options.CertificateFile,
     prevalence: Annotated[
-        str | None, Option(help="The share of anomalies among future points: 0.01, or a range, 0.01-0.03.")
+        str | None, Option(help="Share of anomalies among future points: 0.01, or a range: 0.01-0.03.")
     ] = None,
     per: Annotated[
         int | None,
-        Option(min=1, help="With --prevalence: count the work for so many points; by default 1000."),
+        Option(min=1, help="With --prevalence: the number of points to count the work for; by default 1000."),
     ] = None,
     unlabelled: Annotated[
-        list[str] | None, Option(help="A table of new points without labels; give it several times.")
+        list[str] | None, Option(help="A table of new points without labels; may be repeated.")
     ] = None,
     score: Annotated[str | None, Option(help="With --unlabelled: the column of its scores.")] = None,
-    delta: Annotated[float | None, Option(help="Chance that a share counted for this does not hold.")] = None,
+    delta: Annotated[float | None, Option(help="Chance that a bound from counted points fails.")] = None,
     delimiter: options.Delimiter = None,
     form: options.Form = "text",
 ) -> None:
-    """Say how many alarms are right, and how much work they make.
+    """Bound the precision of the alarms, and the work they make.
 
-    With --prevalence: for a share of anomalies that you state; false alarms need no labelled anomaly.
+    With --prevalence, you state the share of anomalies; bounds on false alarms need no labelled anomaly.
 
-    With --unlabelled: from new points whose labels nobody knows, without any labelled anomaly.
+    Example:
+    [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold]
 
-    That needs no prevalence, and bounds it too.
-
-    Examples: [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold],
-    [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
+    With --unlabelled, new points without labels replace the statement and any labelled anomaly:
+    [bold]pac-wrap worth certificate.json --unlabelled new.csv --score s[/bold]
     """
     from pac_wrap.report.render import short
     from pac_wrap.report.results import account_of_worth
@@ -217,15 +214,15 @@ def worth(
     loaded = load_any(certificate, but=("classes", "curve"))
     if (by := division_of(loaded)) is not None:
         raise InputError(
-            f"the certificate promises by {by}, and the worth of alarms depends on the mix of {by}s;"
-            f" give one that was made without --{by}"
+            f"the certificate has a promise for each {by}, and precision depends on the mix of {by}s; use a"
+            f" certificate made without --{by}"
         )
     if prevalence is None and not unlabelled:
-        raise InputError("say what is known: --prevalence 0.01, or --unlabelled new.parquet --score score")
+        raise InputError("add --prevalence 0.01, or --unlabelled new.parquet --score score")
     if prevalence is None and per is not None:
-        raise InputError("--per counts the work at a prevalence; give --prevalence as well, or leave it out")
+        raise InputError("--per needs --prevalence; add --prevalence, or remove --per")
     if not unlabelled and (score is not None or delimiter is not None):
-        raise InputError("--score and --delimiter are for --unlabelled; give it as well, or leave them out")
+        raise InputError("--score and --delimiter need --unlabelled; add --unlabelled, or remove them")
     found: dict[str, Any] = {}
     if prevalence is not None:
         share = options.shares_in(prevalence)
@@ -234,7 +231,7 @@ def worth(
             found["precision"] = loaded.precision(share, delta=delta)
     if unlabelled:
         if score is None:
-            raise InputError("--unlabelled needs the column of its scores; give --score")
+            raise InputError("--unlabelled needs the column of its scores; add --score")
         with Reading(unlabelled, score, delimiter=delimiter).opened("reading", in_order=True) as table:
             counted = count_table(table, loaded, score)
         stated = 0.05 if delta is None else delta

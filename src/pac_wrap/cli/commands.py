@@ -1,5 +1,7 @@
 """The commands as one application. Heavy imports wait until a command needs them."""
 
+from typing import Final
+
 import typer
 
 from pac_wrap.cli import options
@@ -13,10 +15,10 @@ from pac_wrap.cli.process import run
 
 app = typer.Typer(
     cls=options.Commands,
-    help="Certified false positive and false negative rates around any anomaly detector.",
+    help="Certify false positive and false negative rates of any anomaly detector.",
     epilog=(
-        "Exit codes: 0 done, certified or kept; 1 not certified, not verified or a promise broken; 2 wrong"
-        " usage, bad input or an output that cannot be written; 70 an error of pac-wrap itself; 130 Ctrl-C."
+        "Exit codes: 0 success; 1 a rate is not certified, a certificate not verified, or a promise broken;"
+        " 2 wrong usage, bad input, or output that cannot be written; 70 a bug in pac-wrap; 130 Ctrl-C."
     ),
     invoke_without_command=True,
     pretty_exceptions_enable=False,
@@ -24,31 +26,24 @@ app = typer.Typer(
 )
 data = typer.Typer(
     name="data",
-    help="List, fetch and find the data sets of the experiments.",
+    help="List, download and find the data sets of the experiments.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
 
 app.callback()(options.before_command)
-for command in (
-    calibrate,
-    curve,
-    decide,
-    evaluate,
-    monitor,
-    recalibrate,
-    verify,
-    show,
-    worth,
-    compare,
-    sql,
-    plan,
-    demo,
-    reproduce,
-):
-    app.command()(run(command))
+_PANELS: Final = {
+    "Start": (demo, plan),
+    "Certify": (calibrate, curve, compare, recalibrate),
+    "Decide": (decide, sql),
+    "Check": (evaluate, monitor, worth, verify, show),
+    "Paper": (reproduce,),
+}
+for panel, commands in _PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(run(command))
 data.command("list")(run(show_list))
 data.command()(run(get))
 data.command()(run(where))
-app.add_typer(data)
+app.add_typer(data, rich_help_panel="Paper")

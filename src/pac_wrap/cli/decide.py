@@ -1,4 +1,4 @@
-"""pac-wrap decide and sql: the verdict of every row, written here or by the database where the rows live."""
+"""pac-wrap decide and sql: the verdict of every row, from pac-wrap or from a database."""
 
 import sys
 from collections import deque
@@ -34,7 +34,7 @@ _MOST: Final = 1 << 24
 
 @dataclass(frozen=True)
 class _Job:
-    """What is asked for: how a table is decided and where it is written."""
+    """How a table is decided, and where the verdicts are written."""
 
     certificate: "Certificate | GroupCertificate"
     asked: "Asked"
@@ -49,7 +49,7 @@ class _Job:
             say(sentence)
 
     def tell_done(self, counted: "Counted") -> None:
-        """Say what was done, and what is doubtful about it."""
+        """Report what was done, and any doubts about it."""
         self.doubt.end()
         self.tell(str(counted) if self.output is None else f"{counted} -> {self.output}")
 
@@ -66,33 +66,30 @@ def decide(
         Format | None,
         Option(
             "--format",
-            help="Format for standard output, a pipe or a device; by default that of the table. Parquet and"
-            " NumPy become csv, which a terminal and a pipe can use.",
+            help="Format on standard output, a pipe or a device: jsonl, csv or parquet; by default the format"
+            " of the table, and csv for Parquet and NumPy.",
             show_default=False,
         ),
     ] = None,
     delimiter: options.Delimiter = None,
     on_missing: Annotated[
-        OnMissing, Option(help="Whether rows without a score are abstained on, or end it.")
+        OnMissing, Option(help="Abstain on rows without a score, or stop there.")
     ] = "abstain",
     source_column: Annotated[
-        str | None, Option(help="A new column for the file that each row came from.")
+        str | None, Option(help="The name of a new column with the file that each row came from.")
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
+    """Add a verdict (1 anomaly, 0 normal, -1 abstain) and a prediction set to every row of a table.
 
     CSV or JSON lines on standard input, without -o, are decided as they arrive, in constant memory.
+    Rows with a missing score (an empty cell, nan, null) get the verdict -1 and are counted.
+    Cells of a CSV stay as they are; as JSON, the score becomes a number and every other cell a text.
+    Values of JSON stay as they are; as Parquet, a column of 64-bit integers or doubles keeps its type.
+    JSON has no infinities; the texts "Infinity" and "-Infinity" stand for them.
 
-    A row whose score is missing (an empty cell, nan, null) is abstained on and counted.
-
-    Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
-
-    Values of JSON stay as they are written; in Parquet a column of 64-bit integers or doubles has that type.
-
-    JSON has no infinities: they are the texts "Infinity" and "-Infinity", and are read as such.
-
-    Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
+    Example:
+    [bold]pac-wrap decide certificate.json new.csv --score s -o verdicts.parquet[/bold]
     """
     from pac_wrap.method.provenance import Doubt
     from pac_wrap.streams.decide import ADDED, Asked, is_streamed
@@ -103,14 +100,14 @@ def decide(
     if source_column is not None:
         refuse_added(ADDED, [source_column])
         if not source_column:
-            raise InputError("--source-column must be the name of a column, got an empty one")
+            raise InputError("--source-column must name a new column, got an empty name")
     doubt = Doubt(loaded.provenance, score)
     asked = Asked(score, form == "csv", on_missing, source_column, group)
     job = _Job(loaded, asked, output, form, delimiter, quiet, doubt)
     if output is not None:
         keep_apart([*tables, certificate], output)
         if form is not None and output.suffix:
-            raise InputError(f"the name of {output} says its format; leave --format out")
+            raise InputError(f"the ending of {output} sets the format; remove --format")
     start = b""
     if tables == ["-"] and output is None:
         reader = standard_input()
@@ -122,14 +119,14 @@ def decide(
 
 
 def _deciding(path: Path, group: str | None) -> Any:
-    """Return the certificate whose rule decides."""
+    """Return the certificate in a file, after checking --group."""
     loaded = options.load_any(path, but=("classes", "curve"))
     options.check_division(loaded, group=group)
     return loaded
 
 
 def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
-    """Write rows with their verdicts as they arrive; how many were decided is said at Ctrl-C too."""
+    """Write rows with their verdicts as they arrive; Ctrl-C too reports how many were decided."""
     from pac_wrap.method.rule import Counted
     from pac_wrap.streams.decide import decide_lines
     from pac_wrap.tables.files.text_format import is_json_line
@@ -155,11 +152,11 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     from pac_wrap.tables.table import found_files, open_found
 
     output, asked = job.output, job.asked
-    # the name of a pipe or a device says nothing of a format
+    # the name of a pipe or a device shows no format
     named = output is not None and (output.suffix != "" or not output.exists() or output.is_file())
     with progress_bar("deciding") as progress, found_files(tables, start) as found:
         if not named and job.form == "parquet" and output is None and standard_output().isatty():
-            raise InputError("Parquet is not for a terminal; name a file with -o, or leave --format out")
+            raise InputError("a terminal cannot show Parquet; name a file with -o, or remove --format")
         # without a name it is that of the table, or CSV where that is no text
         form = job.form or _SAME_FORMAT.get(found.reader, "csv")
         how = output_options(output.name if output is not None and named else f".{form}")
@@ -188,14 +185,14 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
                     copyfileobj(file, standard_output(), 1 << 20)
                 standard_output().flush()
     if job.form is None and not named and found.reader not in _SAME_FORMAT:
-        job.tell("written as CSV, since the table's own format is no text; --format or -o says otherwise")
+        job.tell("written as CSV, since the format of the table is not text; --format or -o can change it")
     job.tell_done(counted)
 
 
 def _decide_texts(
     job: _Job, found: "FoundFiles", target: Path, how: str, progress: Callable[..., None]
 ) -> "Counted":
-    """Write CSV or JSON files with their verdicts, packed if the options say so; JSON as Parquet too."""
+    """Write CSV or JSON files with their verdicts, as CSV, JSON lines (both also gzipped) or Parquet."""
     import gzip
 
     from pac_wrap.streams.decide import decide_files
@@ -218,7 +215,7 @@ def _decide_texts(
 
 
 def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None) -> int | None:
-    """Return how many rows CSV files have, if counting them is quick; what is wrong is said later."""
+    """Return the number of rows of CSV files if that is quick to count; errors are reported later."""
     from pac_wrap.tables.files.csv_files import survey
 
     try:
@@ -230,29 +227,26 @@ def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None
 
 def sql(
     certificate: Annotated[
-        Path | None, Argument(help="A certificate, whose rule is printed; none with --calibrate.")
+        Path | None, Argument(help="The certificate whose rule is printed; none with --calibrate.")
     ] = None,
     score: options.Score = "score",
     group: options.Group = None,
     join_table: Annotated[
         str | None,
-        Option(help="For a certificate of groups: print a table of rules of this name, and its join."),
+        Option(help="For a certificate of groups: print a table of rules with this name, and a join."),
     ] = None,
     dialect: Annotated[
-        Literal["duckdb", "postgres", "spark", "ansi"], Option(help="SQL dialect.")
+        Literal["duckdb", "postgres", "spark", "ansi"], Option(help="duckdb, postgres, spark or ansi.")
     ] = "duckdb",
     calibrate: Annotated[
         bool, Option("--calibrate", help="Print the next statement that calibrates a table.")
     ] = False,
     table: Annotated[
-        str | None, Option(help="For --calibrate: the table or view, such as schema.table.")
+        str | None, Option(help="With --calibrate: the table or view, such as schema.table.")
     ] = None,
     label: Annotated[
         str | None,
-        Option(
-            help="For --calibrate, as all options below: the column of labels, 0/1 or true/false; by default"
-            " label."
-        ),
+        Option(help="With --calibrate, as all options below: the column of labels; by default label."),
     ] = None,
     anomaly_label: options.AnomalyLabel = None,
     max_fpr: Annotated[
@@ -266,21 +260,23 @@ def sql(
     confidence: options.Confidence = None,
     overlap: options.OverlapWord = None,
     answers: Annotated[
-        Path | None, Option(help="The answers so far, CSV with a header for each; - is standard input.")
+        Path | None, Option(help="The answers so far, each as CSV with a header; - is standard input.")
     ] = None,
     output: Annotated[
-        Path | None, Option("--output", "-o", help="Where to save the certificate in the end.")
+        Path | None, Option("--output", "-o", help="Where to save the certificate at the end.")
     ] = None,
 ) -> None:
-    """Print the rule as an exact SQL expression that abstains on NaN and NULL.
+    """Print a rule as an exact SQL expression; it abstains on NaN and NULL.
 
-    With --calibrate: print the next of three or four statements that calibrate a table in its database.
+    Example:
+    [bold]pac-wrap sql certificate.json --score s --dialect postgres[/bold]
 
-    Append each answer to a file and run the command again with --answers, until the certificate is there.
+    With --calibrate, print the next of three or four statements that calibrate a table in its database.
+    Append each answer to a file and run the command again with --answers, until it prints the certificate.
+    All output is SQL; the certificate is a comment. The answers hold only counts and a few scores by rank.
 
-    What is printed is always SQL: the end is a comment. Only counts and the scores at a few ranks come back.
-
-    Example: [bold]pac-wrap sql certificate.json --score score --dialect postgres[/bold]
+    Example:
+    [bold]pac-wrap sql --calibrate --table t --score s --label y --answers answers.csv[/bold]
     """
     from pac_wrap.base.arguments import label_of
     from pac_wrap.method.calibrate import Request
@@ -303,15 +299,15 @@ def sql(
             "-o": output,
         }
         if given := [option for option, value in for_calibrate.items() if value is not None]:
-            raise InputError(f"{given[0]} is for --calibrate; give that as well, or leave {given[0]} out")
+            raise InputError(f"{given[0]} works only with --calibrate; add --calibrate, or remove {given[0]}")
         if certificate is None:
             raise InputError(
-                "name a certificate, whose rule is printed, or make one with --calibrate and --table"
+                "name the certificate whose rule to print, or make one with --calibrate and --table"
             )
         rule = _deciding(certificate, group)
         if group is None:
             if join_table is not None:
-                raise InputError("--join-table is for certificates of groups; leave it out")
+                raise InputError("--join-table needs a certificate of groups; remove it")
             typer.echo(verdict_sql(rule.rule, score, dialect))
         elif join_table is None:
             typer.echo(group_verdict_sql(rule, score, group, dialect))
@@ -320,11 +316,11 @@ def sql(
                 typer.echo(statement)
         return
     if certificate is not None or table is None:
-        raise InputError("--calibrate makes a certificate: name no other, and the table with --table")
+        raise InputError("--calibrate makes a new certificate; name none, and add the table with --table")
     if group is not None or join_table is not None:
         raise InputError(
-            "--calibrate makes a certificate without groups; leave --group and --join-table out, or export"
-            " scores, labels and groups for pac-wrap calibrate --group"
+            "--calibrate makes a certificate without groups; remove --group and --join-table, or export the"
+            " scores, labels and groups and use pac-wrap calibrate --group"
         )
     keep_apart([] if answers is None else [answers], output)
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
@@ -355,7 +351,7 @@ def _comment(line: str) -> None:
 
 
 def _answers_in(answers: Path | None) -> str:
-    """Return the answers so far; a file that is not there yet has none."""
+    """Return the answers so far; a missing file means none."""
     from pac_wrap.tables.files.text_format import standard_input
 
     content = b""
@@ -365,8 +361,8 @@ def _answers_in(answers: Path | None) -> str:
         with answers.open("rb") as file:
             content = file.read(_MOST + 1)
     if len(content) > _MOST:
-        raise InputError(f"{answers} is larger than any answers, 16 MB; name the file that the answers go to")
+        raise InputError(f"{answers} is larger than 16 MB, more than answers need; name the file of answers")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{answers} is not UTF-8; let the database write UTF-8") from error
+        raise InputError(f"{answers} is not UTF-8; make the database write UTF-8") from error

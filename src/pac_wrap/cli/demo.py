@@ -30,7 +30,7 @@ _BLUE, _RED = "#0072B2", "#D55E00"
 
 
 class Demo(NamedTuple):
-    """What the demo found: with abstention, with one threshold, and the fresh scores it was checked on."""
+    """The results of the demo, with abstention and with one threshold, and the fresh scores of its check."""
 
     margin: float
     trained_on: int
@@ -54,7 +54,7 @@ def run_demo(
     n_test: int = 50_000,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Demo:
-    """Wrap an isolation forest on two Gaussian clusters and measure the error rates on fresh points."""
+    """Return what wrapping an isolation forest on two Gaussian clusters gives, measured on fresh points."""
     from pac_wrap_paper.data.dataset import two_gaussians
 
     random = np.random.default_rng(seed)
@@ -81,7 +81,7 @@ def run_demo(
 
 
 def show_demo(demo: Demo) -> RenderableType:
-    """Return the demo on one screen: the promise, the scores, and what fresh points say."""
+    """Return the demo on one screen: the promise, the scores, and the rates on fresh points."""
     return Group(
         Panel(_promise(demo.abstaining.guarantee), title="the promise", border_style=_BLUE),
         Text(

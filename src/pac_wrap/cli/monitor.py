@@ -1,4 +1,4 @@
-"""pac-wrap monitor: whether a certificate still keeps its promises."""
+"""pac-wrap monitor: does a certificate still keep its promises?"""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class _Job:
-    """What is watched, how rows are read, where the state is kept, and what is written of it."""
+    """A monitor, how its rows are read, and where its state and results are written."""
 
     monitor: "Monitor"
     columns: "Columns"
@@ -59,7 +59,7 @@ class _Job:
             write(self.monitor, self.report)
 
     def feed(self, parts: "Iterator[Rows]") -> Iterator[None]:
-        """Feed all rows, and say an alarm as soon as it comes; the rows of a named batch count together."""
+        """Feed all rows, and report every alarm immediately; the rows of a named batch count together."""
         from pac_wrap.method.certificate import Certificate
         from pac_wrap.method.groups.certificate import decided
         from pac_wrap.streams.monitor import whole_batches
@@ -83,7 +83,7 @@ class _Job:
             yield
 
     def watch_lines(self, reader: "BufferedReader", start: bytes) -> None:
-        """Watch rows as they arrive; what was counted is saved every second and whatever ends it."""
+        """Feed rows as they arrive; the state is saved every second, and however the command ends."""
         from pac_wrap.streams.monitor import WhileQuiet, rows_of_lines
 
         before = saved = self.monitor.rows
@@ -102,13 +102,13 @@ class _Job:
                     save()
         except InputError as error:
             if counted := self.monitor.rows - before:
-                raise InputError(f"{error}; rows watched before it: {counted:,}") from error
+                raise InputError(f"{error}; rows monitored before it: {counted:,}") from error
             raise
         finally:
             save()
 
     def watch_table(self, tables: list[str], start: bytes) -> None:
-        """Watch a whole table, or nothing of it: the state is saved at the end."""
+        """Feed a whole table or nothing: the state is saved at the end."""
         from pac_wrap.method.certificate import Certificate
         from pac_wrap.streams.monitor import rows_of_table
         from pac_wrap.tables.columns import refuse_narrower
@@ -118,7 +118,7 @@ class _Job:
         (score, label), one = self.columns[:2], self.monitor.certificate
         wanted = [name for name in self.columns.wanted if name != label]
         with (
-            progress_bar("watching") as progress,
+            progress_bar("monitoring") as progress,
             found_files(tables, start) as found,
             open_found(found, wanted, label, delimiter=self.delimiter, progress=progress) as table,
         ):
@@ -137,55 +137,46 @@ def monitor(
     tables: options.Tables,
     score: options.Score,
     state: Annotated[
-        Path, Option(help="Where the monitor remembers what it has seen; made if it is not there.")
+        Path, Option(help="The file that keeps the state of the monitor between runs; created if missing.")
     ],
     label: Annotated[
-        str | None, Option(help="The column of labels: 0/1 or true/false, empty where there is none.")
+        str | None, Option(help="The column of labels: 0/1 or true/false, empty for rows without a label.")
     ] = None,
     group: options.Group = None,
     batch: Annotated[
         str | None,
-        Option(help="The column that names the batch of each row: its rows count together, in any order."),
+        Option(help="The column that names the batch of each row; the rows of a batch count together."),
     ] = None,
     curve: Annotated[
-        Path | None, Option(help="A curve made by pac-wrap curve: watch the scores without labels too.")
+        Path | None, Option(help="A curve made by pac-wrap curve, to monitor scores without labels too.")
     ] = None,
-    alpha: Annotated[float, Option(help="Chance of a false alarm, ever.")] = 0.01,
+    alpha: Annotated[float, Option(help="Chance that the monitor ever raises a false alarm.")] = 0.01,
     name: Annotated[
-        str | None, Option("--id", help="The name of this batch; the same one twice is refused.")
+        str | None, Option("--id", help="The name of this batch; a name that was used before is refused.")
     ] = None,
-    late: Annotated[bool, Option("--late", help="These rows were fed before, without their labels.")] = False,
+    late: Annotated[bool, Option("--late", help="The rows were monitored before without labels.")] = False,
     anomaly_label: options.AnomalyLabel = None,
     delimiter: options.Delimiter = None,
-    form: Annotated[Format, Option("--format", help="How to show it.")] = "text",
+    form: Annotated[Format, Option("--format", help="Show text, json or prometheus.")] = "text",
     output: Annotated[
-        Path | None, Option("--output", "-o", help="Where to write it, instead of standard output.")
+        Path | None, Option("--output", "-o", help="Where to write the result, instead of standard output.")
     ] = None,
     report: Annotated[Path | None, Option(help="Also write a page with the evidence over time.")] = None,
 ) -> None:
-    """Watch whether a certificate still keeps its promises; exit code 1 from the first alarm on.
+    """Monitor whether a certificate still keeps its promises; run it as often as you like, on new rows.
 
-    The exit code is 1 too as long as no point was counted: then nothing is known.
-
-    Run it as often as you like, each time with the rows that are new.
-
-    Alpha is the chance that any watch ever raises a false alarm, beside that of a certificate that was wrong.
-
-    CSV or JSON lines on standard input are watched as they arrive, and an alarm is said at once.
-
-    The state is saved every second; after an interruption, go on with the row after its "rows".
-
-    Neither which rows get a label nor the order in which they come may depend on scores or verdicts.
-
-    If the order may, name whole batches with --batch, such as all labels of a day.
-
-    The rows of a batch follow each other, and none of it comes again.
-
+    The exit code is 1 from the first alarm on, and as long as no point was counted.
+    Alpha is the chance that a false alarm is ever raised, beside the chance that the certificate was wrong.
+    CSV or JSON lines on standard input are monitored as they arrive, and alarms are reported immediately.
+    The state is saved every second; after an interruption, continue with the row after its "rows".
+    Which rows get a label, and the order of the labels, must not depend on scores or verdicts.
+    If the order may depend on them, name whole batches with --batch, such as all labels of a day.
+    The rows of a batch must be adjacent, and a batch must not come again.
     Labels may be missing, or come later with --late.
+    With --group, every group of the certificate is monitored by itself, and all of them share alpha.
 
-    With a certificate of groups, name their column with --group: each is watched by itself, under one alpha.
-
-    Example: [bold]pac-wrap monitor certificate.json new.csv --score score --label label --state w.json[/bold]
+    Example:
+    [bold]pac-wrap monitor certificate.json new.csv --score s --label y --state m.json[/bold]
     """
     from pac_wrap.base.files import held
     from pac_wrap.method.curves.curve import Curve
@@ -196,20 +187,20 @@ def monitor(
 
     loaded = load_any(certificate, but=("classes", "curve"))
     if division_of(loaded) == "kind":
-        raise InputError(f"the certificate promises by kind; {KINDS_APART}")
+        raise InputError(f"the certificate has a promise for each kind; {KINDS_APART}")
     check_division(loaded, group=group)
     if group is not None and curve is not None:
-        raise InputError("--curve is for a certificate without groups; leave it out")
+        raise InputError("--curve needs a certificate without groups; remove --curve")
     watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, report)
     options.check_report(report, "a monitor", options.PAGES)
     if anomaly_label is not None and label is None:
-        raise InputError("--anomaly-label is for labels; name their column with --label")
+        raise InputError("--anomaly-label needs labels; name their column with --label")
     if late and label is None:
-        raise InputError("--late is for labels that come later; name their column with --label")
+        raise InputError("--late needs labels; name their column with --label")
     if batch is not None and name is not None:
-        raise InputError("--batch names the batch of each row; leave --id out")
+        raise InputError("--batch names the batch of each row already; remove --id")
     columns = Columns(score, label, group, anomaly_label, batch)
     job = _Job(watched, columns, delimiter, name, late, state, output, form, report)
     with held(state):

@@ -1,4 +1,4 @@
-"""The options of commands: how words are read, what the shared ones mean, and the files they name."""
+"""The options that commands share: their help, how they are read, and the files they name."""
 
 import os
 import re
@@ -30,82 +30,94 @@ if TYPE_CHECKING:
     from pac_wrap.tables.table import FoundFiles, Table
 
 _WELCOME: Final = """\
-PAC-Wrap certifies how often an anomaly detector cries wolf and how often it
-misses.
+PAC-Wrap turns the scores of an anomaly detector into verdicts whose false alarm
+and miss rates stay below ceilings that you choose, with a stated confidence.
 
-See what it does, in seconds:
+See it work in a few seconds:
   pac-wrap demo
-Certify thresholds from a table of scores and labels, and decide on new rows:
+Certify thresholds from a table of scores and labels:
   pac-wrap calibrate scores.csv --score s --label y -o certificate.json
+Decide on new rows:
   pac-wrap decide certificate.json new.csv --score s -o verdicts.csv
+See how many labels you need:
+  pac-wrap plan
 
-pac-wrap --help lists all commands, pac-wrap plan says how many labels you need."""
+pac-wrap --help lists all commands."""
 # what Python calls a value, and what one writes
-_WORDS: Final = {"str": "text", "int": "whole number", "float": "number", "path": "file", "file": "file"}
+_WORDS: Final = {"str": "text", "int": "number", "float": "number", "path": "file", "file": "file"}
+_COLUMNS: Final = ("score", "label", "group", "kind", "weight", "time", "series", "batch", "key")
+# choices longer than this would be broken in the middle of a word; the help of the option names them
+_LONGEST: Final = 14
+# where options stand in a long help, unless they say so themselves
+_PANELS: Final = {
+    "Promise": "max_fpr max_fnr delta delta_fpr delta_fnr confidence shift label_noise overlap",
+    "Kinds, groups and weights": "kind group together pool weight weight_bound",
+    "Time series": "time series every hold_out seed",
+    "Output": "output report prevalence form quiet",
+}
+_MANY: Final = 12
 PAGES: Final = (".html", ".md", ".json")
 PICTURES: Final = (".svg", ".png", ".pdf")
 Engine = Literal["duckdb", "spark", "dask"]
 Tables = Annotated[
-    list[str], Argument(help="Files or patterns: CSV, Parquet, JSON lines, NumPy; - is standard input.")
+    list[str], Argument(help="Files or patterns: CSV, Parquet, JSON lines or NumPy; - is standard input.")
 ]
 CertificateFile = Annotated[Path, Argument(help="A certificate made by pac-wrap calibrate.")]
-Score = Annotated[str, Option(help="The column of scores, higher for anomalies.")]
+Score = Annotated[str, Option(help="The column of scores; higher scores are more anomalous.")]
 Label = Annotated[str, Option(help="The column of labels: 0/1 or true/false.")]
 AnomalyLabel = Annotated[str | None, Option(help="The label that marks an anomaly, if it is not 1 or true.")]
 LeaveOut = Annotated[
     list[str] | None,
     Option(
-        help="A third label, such as unknown, whose rows are left out and counted; '' is that of rows without"
-        " a label. Repeat it for several."
+        help="A third label, such as unknown, whose rows are skipped and counted; '' skips rows without a"
+        " label. May be repeated."
     ),
 ]
 Delimiter = Annotated[
-    str | None, Option(help="The delimiter of a CSV, a character or tab; by default found from its header.")
+    str | None, Option(help="The delimiter of a CSV, one character or tab; by default read from its header.")
 ]
-Group = Annotated[str | None, Option(help="The column of groups, such as tenants: each has its own promise.")]
+Group = Annotated[str | None, Option(help="The column of groups, such as tenants; each has its own promise.")]
 Kind = Annotated[
-    str | None, Option(help="A column that names the kind of each point; ceilings then hold for each kind.")
+    str | None, Option(help="The column that names the kind of each point; the ceilings hold for every kind.")
 ]
 DeltaFpr = Annotated[float | None, Option(help="Chance that the FPR ceiling does not hold; by default 0.05.")]
 DeltaFnr = Annotated[float | None, Option(help="Chance that the FNR ceiling does not hold; by default 0.05.")]
 ShiftOption = Annotated[
     str | None,
     Option(
-        help="Room for shift: tv:0.02, ratio:2, kl:0.01 or chi2:0.1; 'tv:0.02,none' gives it to the normal"
-        " points alone."
+        help="Distribution shift to tolerate: tv:0.02, ratio:2, kl:0.01 or chi2:0.1; tv:0.02,none is for the"
+        " normal points only."
     ),
 ]
 LabelNoiseOption = Annotated[
     str | None,
     Option(
-        help="Room for wrong labels: the share of points under a label that belong to the other class, and"
-        " after a colon that of a class under another label: 0.05 or 0.05:0.01; 'none,0.05' gives it to the"
-        " anomalous points alone."
+        help="Label noise to tolerate: 0.05 is the largest share of points under a label that belong to the"
+        " other class; in 0.05:0.01, 0.01 is the largest share of a class under another label; none,0.05 is"
+        " for the anomalous points only."
     ),
 ]
 Weight = Annotated[
     str | None,
     Option(
-        help="A column that says how much more likely each row is in the future than at calibration: rows are"
-        " drawn by it, in their order."
+        help="The column of weights: how much more likely each row is in the future than at calibration."
+        " Rows are drawn by weight, in their order."
     ),
 ]
 Time = Annotated[
-    str | None, Option(help="A column of times: rows are ordered by it, and how far they depend is judged.")
+    str | None, Option(help="The column of times, which orders the rows; their dependence is estimated.")
 ]
-Series = Annotated[str | None, Option(help="With --time: a column that names the series of each row.")]
+Series = Annotated[str | None, Option(help="With --time: the column that names the series of each row.")]
 HoldOut = Annotated[
     float | None,
-    Option(
-        help="With --series: the share of whole series that do not calibrate, and show how the rule does."
-    ),
+    Option(help="With --series: share of whole series held out of the calibration, to check the rule on."),
 ]
 Seed = Annotated[
     int | None,
     Option(
         min=0,
-        help="With --hold-out: fixes which series are drawn. With --weight: fixes which points are, instead"
-        " of a seed from the system; it must not have been tried before.",
+        help="Fixes which series --hold-out draws, or which points --weight draws. For --weight the system"
+        " draws the seed by default; one of your own must not have been tried before.",
     ),
 ]
 Confidence = Annotated[
@@ -113,22 +125,22 @@ Confidence = Annotated[
 ]
 Form = Annotated[
     Literal["text", "json"],
-    Option("--format", help="How to show it: for people, or with every digit for programs."),
+    Option("--format", help="Show the result as text for people, or as json with every digit."),
 ]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="Do not say what was done.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Do not report what was done.")]
 _Held = Literal["hold-fnr", "hold-fpr", "hold-fnr-if-needed", "hold-fpr-if-needed"]
 OverlapWord = Annotated[
     Literal["abstain", "abstain-always", "raise", _Held, "algorithm1"] | None,
     Option(
-        help="What is done where the classes overlap: leave points undecided, only if needed or always;"
-        " raise both ceilings as little as can be proved; hold one, always or only if needed, and certify"
-        " the other rate; or the paper's Algorithm 1. By default abstain."
+        help="What to do where the classes overlap: abstain on points if needed (the default) or"
+        " abstain-always; raise both ceilings as little as can be proved; hold-fnr or hold-fpr, or only"
+        " hold-fnr-if-needed or hold-fpr-if-needed, and certify the other rate; or the paper's algorithm1."
     ),
 ]
 
 
 class Commands(TyperGroup):
-    """The commands; a wrong word on the command line is one sentence, in which that word is harmless."""
+    """The commands; they answer a wrong word on the command line with one sentence."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Return the context of a command, or refuse a wrong word in one sentence."""
@@ -155,7 +167,7 @@ class Commands(TyperGroup):
 
 @contextmanager
 def _in_one_sentence(within: Any = None) -> Iterator[None]:
-    """End the process with the sentence of a usage error; others pass."""
+    """End the process with the sentence of a usage error; other errors pass through."""
     try:
         yield
     except Exception as error:
@@ -169,24 +181,29 @@ def _in_one_sentence(within: Any = None) -> Iterator[None]:
             named = f"pac-wrap {getattr(within, 'invoked_subcommand', None) or ''}".strip()
             where = getattr(getattr(error, "ctx", None), "command_path", None) or named
             where = where.replace("root", "pac-wrap", 1)
-            say(f"{what[:1].lower()}{what[1:]}{end}{where} --help shows what there is")
+            say(f"{what[:1].lower()}{what[1:]}{end}see {where} --help")
         raise typer.Exit(BAD_INPUT) from error
 
 
 def _in_words(params: Any) -> Any:
-    """Return options whose help names what is to be written, not the type that Python makes of it."""
+    """Return options whose help names what to write, not Python's type; many options stand in panels."""
     for param in params:
         param.display_type_rich = partial(_written, param)
+        panels = [panel for panel, names in _PANELS.items() if param.name in names.split()]
+        if len(params) > _MANY and panels and hasattr(param, "is_flag"):
+            param.rich_help_panel = param.rich_help_panel or panels[0]
     return params
 
 
 def _written(param: Any, ctx: Any) -> str | None:
-    """Return the value after an option; a switch has none."""
+    """Return the word in brackets after an option; a switch has none."""
     if getattr(param, "is_flag", False):
         return None
+    if param.name in _COLUMNS:
+        return "<column>"
     words: str = param.display_type(ctx)
     kind = re.sub(r"^list\[(.*)\]$", r"\1", words.strip("<>")).removesuffix(" range")
-    return f"<{_WORDS[kind]}>" if kind in _WORDS else words
+    return f"<{_WORDS[kind]}>" if kind in _WORDS else words if len(words) <= _LONGEST else "<word>"
 
 
 def _print_version(wanted: bool) -> None:
@@ -202,7 +219,7 @@ def before_command(
     ] = False,
     with_debug: Annotated[bool, Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Read the options before a command, and welcome whoever names none."""
+    """Read the options before a command, and print the welcome if no command is named."""
     state["debug"] = with_debug
     if ctx.invoked_subcommand is None:
         typer.echo(_WELCOME)
@@ -210,7 +227,7 @@ def before_command(
 
 @dataclass(frozen=True)
 class Reading:
-    """The tables to be read: their columns, the labels that count, the rows taken, and what reads them."""
+    """The tables to read: their files, columns, labels, rows and engine."""
 
     tables: list[str]
     score: str
@@ -238,13 +255,13 @@ class Reading:
             ("--seed", self.seed, "--hold-out", self.hold_out),
         ):
             if value is not None and other is None:
-                raise InputError(f"{option} goes with {needed}; add that, or leave {option} out")
+                raise InputError(f"{option} works only with {needed}; add {needed}, or remove {option}")
         if self.leave_out and self.engine != "duckdb":
             raise InputError(
-                f"--leave-out is for DuckDB, and not for the engine {self.engine}; leave --engine out"
+                f"--leave-out works only with DuckDB; remove --leave-out or --engine {self.engine}"
             )
         if self.master is not None and self.engine == "duckdb":
-            raise InputError(f"DuckDB runs in this process; name the engine of {self.master} with --engine")
+            raise InputError("--master needs --engine spark or --engine dask; DuckDB runs on this machine")
 
     @property
     def mark(self) -> object:
@@ -255,14 +272,14 @@ class Reading:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of scores and labels, and that of kinds or groups if there is one."""
+        """The columns of scores and labels, and the column of kinds or groups if there is one."""
         return self.score, self.label or "", *(one for one in (self.kind, self.group) if one is not None)
 
     @contextmanager
     def opened(
         self, doing: str, passes: int | None = None, more: Sequence[str] = (), in_order: bool = False
     ) -> "Iterator[Table]":
-        """Open the tables as one, with a bar that says what is done, in how many passes at most."""
+        """Open the tables as one, with a progress bar; there are at most `passes` passes."""
         from pac_wrap.tables.table import found_files
 
         with (
@@ -275,7 +292,7 @@ class Reading:
     def opened_found(
         self, found: "FoundFiles", progress: Any, more: Sequence[str] = (), in_order: bool = False
     ) -> "AbstractContextManager[Table]":
-        """Open files that were found as one table, with more columns; those in no order are read faster."""
+        """Open found files as one table, with more columns; reading is faster without an order of rows."""
         from pac_wrap.tables.table import open_found
 
         others = [one for one in (self.weight, self.time, self.series) if one is not None]
@@ -290,7 +307,7 @@ class Reading:
         )
 
     def source(self, table: "Table", score_type: Any = None, **how: Any) -> Any:
-        """Return the labelled scores of a table: of its classes, of their kinds, or of its groups."""
+        """Return the labelled scores of a table: by class, by kind, or by group."""
         from pac_wrap.tables.calibrate import TableGroups, TableSource
 
         label = self.label or ""
@@ -300,7 +317,7 @@ class Reading:
         return TableSource(table, self.score, label, self.anomaly_label, **how)
 
     def certify(self, source: Any, request: Any) -> Any:
-        """Return the certificate or the curve that a request gets from the scores of a table."""
+        """Return the certificate or the curve that answers a request, from the scores of a table."""
         from pac_wrap.method.calibrate import certify
         from pac_wrap.method.groups.calibrate import certify_groups
         from pac_wrap.method.kinds import certify_kinds
@@ -310,7 +327,7 @@ class Reading:
         return certify(source, request) if self.kind is None else certify_kinds(source, request)
 
     def steps(self, every: int) -> "tuple[Points, SeriesSplit | None, list[NDArray[Any]]]":
-        """Return the steps of all series, which calibrate if some are held out, and those of each class."""
+        """Return the steps of all series, their split if some are held out, and the scores of each class."""
         import numpy as np
 
         from pac_wrap.series.points import several_series
@@ -337,18 +354,20 @@ def guarantee_of(
     shift: str | None = None,
     label_noise: str | None = None,
 ) -> "Guarantee":
-    """Return the guarantee that the options ask for; a list may give a ceiling to each kind."""
+    """Return the guarantee that the options request; a list may give each kind its own ceiling."""
     from pac_wrap.method.promise import Guarantee
 
     ceilings = _ceilings("--max-fpr", max_fpr), _ceilings("--max-fnr", max_fnr)
     for side, ceiling, delta in (("fpr", ceilings[0], delta_fpr), ("fnr", ceilings[1], delta_fnr)):
         if delta is not None and ceiling is None and ceilings != (None, None):
-            raise InputError(f"--delta-{side} is for a ceiling, and --max-{side} is none; leave it out")
+            raise InputError(
+                f"--delta-{side} needs a ceiling, and --max-{side} is none; remove --delta-{side}"
+            )
     return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence, **rooms_of(shift, label_noise))
 
 
 def _ceilings(option: str, given: str | list[str] | None) -> float | dict[str | None, float | None] | None:
-    """Return a ceiling, or that of each kind; the last = of a text stands before the ceiling."""
+    """Return one ceiling, or the ceiling of each kind; the last = of a text precedes the ceiling."""
 
     def ceiling(text: str) -> float | None:
         try:
@@ -368,21 +387,21 @@ def _ceilings(option: str, given: str | list[str] | None) -> float | dict[str | 
         kind = None if name == "*" else name
         if not sign or kind in found:
             raise InputError(
-                f"{option} is given several times, so each must be another kind=ceiling, got {quoted(text)}"
+                f"{option} given several times must be kind=ceiling, once for each kind, got {quoted(text)}"
             )
         found[kind] = ceiling(number)
     return found
 
 
 def strategy_of(overlap: str | None, asked: "Guarantee") -> str:
-    """Return the strategy that a word of the command line names; one ceiling alone has nothing to choose."""
+    """Return the strategy that --overlap names; it is refused with a ceiling for one class only."""
     if overlap is not None and len({one.of.label for one in asked.promises}) == 1:
-        raise InputError("with a ceiling for one class only, nothing can overlap; leave --overlap out")
+        raise InputError("--overlap needs a ceiling for both classes; remove it, or give both ceilings")
     return (overlap or "abstain").replace("-", "_")
 
 
 def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
-    """Return the room that options give, by the names of a guarantee."""
+    """Return the tolerances that options give, as arguments of a guarantee."""
     from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise
 
     def distance(text: str) -> object:
@@ -399,7 +418,7 @@ def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
 
 
 def _for_classes(option: str, text: str | None, known: str, read: Callable[[str], object]) -> Any:
-    """Return the room of an option: one for both classes, or a pair for normal and anomalous points."""
+    """Return the tolerance of an option: one for both classes, or a pair (normal, anomalous)."""
     if text is None:
         return None
     found = []
@@ -412,13 +431,13 @@ def _for_classes(option: str, text: str | None, known: str, read: Callable[[str]
             raise InputError(f"{option} must be {known}, got {quoted(part)}") from None
     if len(found) > 2:
         raise InputError(
-            f"{option} takes one text, or two for normal and anomalous points, got {quoted(text)}"
+            f"{option} takes one value, or two for normal and anomalous points, got {quoted(text)}"
         )
     return found[0] if len(found) == 1 else tuple(found)
 
 
 def shares_in(text: str) -> tuple[float, float]:
-    """Return the ends of a range of shares, or a number twice."""
+    """Return the two ends of a range of shares; a single share is both."""
     from pac_wrap.method.alarms.precision import as_interval
 
     # a hyphen after a digit divides; that of 1e-3 does not
@@ -433,14 +452,14 @@ def shares_in(text: str) -> tuple[float, float]:
 
 
 def check_report(report: Path | None, of: str, endings: tuple[str, ...]) -> None:
-    """Refuse a report whose name ends as no report of its kind does, before any work is done."""
+    """Refuse a report with an ending that reports of this kind do not have, before any work is done."""
     if report is not None and report.suffix.lower() not in endings:
         known = f"{', '.join(endings[:-1])} or {endings[-1]}"
-        raise InputError(f"the report of {of} ends in {known}, got {report}")
+        raise InputError(f"the report of {of} must end in {known}, got {report}")
 
 
 def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
-    """Refuse an output that is an input, by whatever name, or the same file as another output."""
+    """Refuse an output file that is also an input or another output, under any name."""
     # texts may be patterns, paths are names
     patterns = [found for name in inputs if isinstance(name, str) for found in glob(name, recursive=True)]
     read = {one for path in (*inputs, *patterns) for one in _identities(path)}
@@ -449,11 +468,10 @@ def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         own = _identities(output)
         if own & read:
             raise InputError(
-                f"{output} is also an input, under this name or another; write to another file, so that"
-                " nothing is lost"
+                f"{output} is also an input, under this name or another; name another output, to keep both"
             )
         if own & written:
-            raise InputError(f"{output} is given twice, under this name or another; each output needs a file")
+            raise InputError(f"{output} is named for two outputs, under this name or another; name two files")
         written |= own
 
 
@@ -468,7 +486,7 @@ def _identities(path: str | Path) -> set[object]:
     return found
 
 
-# what stands as "format" at the head of a file, and what reads the rest
+# the "format" at the start of a file, and the class that reads it
 _READERS: Final = {
     "pac-wrap certificate of classes": ("classes", "ClassCertificate"),
     "pac-wrap groups": ("groups.certificate", "GroupCertificate"),
@@ -478,7 +496,7 @@ _HEAD: Final = re.compile(rb'\s*\{\s*"format"\s*:\s*"([^"\\]*)"')
 
 
 def load_any(path: Path, *, but: Sequence[str] = ()) -> Any:
-    """Return the certificate in a file, of the kind that its header names; those in `but` are refused."""
+    """Return the certificate or curve in a file, by its header; the formats in `but` are refused."""
     from pac_wrap.base.codec import MOST_BYTES
     from pac_wrap.method.certificate import Certificate
 
@@ -494,7 +512,7 @@ def load_any(path: Path, *, but: Sequence[str] = ()) -> Any:
 
 
 def division_of(certificate: object) -> str | None:
-    """Return the division that a certificate promises by: kind, group or neither."""
+    """Return "kind" or "group" if a certificate promises something for each of them, else None."""
     from pac_wrap.method.groups.certificate import GroupCertificate
 
     if getattr(certificate, "by_kind", False):
@@ -503,18 +521,18 @@ def division_of(certificate: object) -> str | None:
 
 
 def check_division(certificate: object, **columns: str | None) -> None:
-    """Refuse a certificate by kind or group without their column, and a column that it has no use for."""
+    """Check that the column of kinds or groups is named exactly if the certificate is by kind or group."""
     for noun, column in columns.items():
         if (division_of(certificate) == noun) is (column is None):
             raise InputError(
-                f"the certificate promises by {noun}; name the column of {noun}s with --{noun}"
+                f"the certificate has a promise for each {noun}; name the column of {noun}s with --{noun}"
                 if column is None
-                else f"--{noun} is for certificates that were made with it; leave it out"
+                else f"--{noun} needs a certificate that was made with --{noun}; remove it"
             )
 
 
 def tell(account: "Account", form: str, text: str | None = None) -> None:
-    """Show an account, for people or for programs; the command ends if its exit code is not 0."""
+    """Print an account as text or JSON, and end the command if the exit code is not 0."""
     from pac_wrap.report.render import as_json, terminal
 
     if form == "json":

@@ -1,4 +1,4 @@
-"""pac-wrap reproduce and pac-wrap data: the questions of the paper, answered again, and the data sets."""
+"""pac-wrap reproduce and pac-wrap data: the experiments of the paper, and their data sets."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,29 +24,30 @@ _LONGEST_LINE: Final = 4200
 
 def reproduce(
     questions: Annotated[
-        list[str], Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, groups, adbench, or all.")
+        list[str],
+        Argument(help="Experiments: q1, q2, q3, q4, shift, nasa, smd, watch, groups, adbench, or all."),
     ],
     trials: Annotated[
         int | None,
         Option(
-            help="Simulated calibrations; splits in q2; seeds in nasa and smd; orders in watch; divisions in"
-            " groups and adbench. By default 4000, 5, 3, 20, 20, 50."
+            help="Number of simulated calibrations (by default 4000), splits in q2 (5), seeds in nasa or smd"
+            " (3), orders in watch (20), or divisions in groups (20) or adbench (50)."
         ),
     ] = None,
-    seed: Annotated[int, Option(min=0, help="Fixes everything that is random.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Fixes everything random.")] = 0,
     quick: Annotated[bool, Option(help="Use less data, for a first look.")] = False,
     every_channel: Annotated[
-        bool, Option("--all", help="For nasa: every channel with enough labelled anomalies.")
+        bool, Option("--all", help="With nasa: use every channel that has enough labelled anomalies.")
     ] = False,
     out: Annotated[
-        Path | None, Option(help="Also write tables (CSV), pages (Markdown) and figures (SVG) here.")
+        Path | None, Option(help="Folder for tables (CSV), pages (Markdown) and figures (SVG).")
     ] = None,
 ) -> None:
-    """Answer questions of the paper on its data, beside the printed numbers, and compare on ADBench's tables.
+    """Repeat experiments of the paper on its data, and compare them with the printed numbers.
 
-    Data sets that are not on this machine are downloaded: see pac-wrap data.
+    Missing data sets are downloaded; see pac-wrap data.
 
-    Examples: [bold]pac-wrap reproduce q4[/bold], [bold]pac-wrap reproduce shift --quick --out results[/bold]
+    Example: [bold]pac-wrap reproduce q4[/bold]
     """
     from rich.console import Console
 
@@ -61,8 +62,8 @@ def reproduce(
             check_question(name)
     check_numbers(seed, trials)
     if every_channel and "nasa" not in names:
-        raise InputError("--all applies only to nasa; write: pac-wrap reproduce nasa --all")
-    # what would fail at the end fails here, before an hour's work
+        raise InputError("--all works only with nasa; use pac-wrap reproduce nasa --all")
+    # fail here, not after an hour of work
     if out is not None:
         import_module("pac_wrap.report.figures")
         check_folder(out)
@@ -93,7 +94,7 @@ def _show(bar: Callable[[float, str], None], name: str, share: float, text: str)
 
 
 def show_list() -> None:
-    """List the data sets: their size, their terms, and whether they are on this machine.
+    """List the data sets with their size, licence and place on this machine.
 
     Example: [bold]pac-wrap data list[/bold]
     """
@@ -118,9 +119,9 @@ def show_list() -> None:
 
 
 def get(names: Annotated[list[str], Argument(help="Names from pac-wrap data list, or all.")]) -> None:
-    """Fetch data sets, check every file by its hash, and print where the files are.
+    """Download data sets, check every file by its hash, and print where the files are.
 
-    What is already in the folder PAC_WRAP_DATA or in the cache is only checked.
+    Files that are already in the folder PAC_WRAP_DATA or in the cache are only checked.
 
     Example: [bold]pac-wrap data get thyroid usps[/bold]
     """
@@ -138,9 +139,9 @@ def get(names: Annotated[list[str], Argument(help="Names from pac-wrap data list
 
 
 def where(
-    name: Annotated[str | None, Argument(help="A data set; without it, the folders are shown.")] = None,
+    name: Annotated[str | None, Argument(help="A data set; without it, only the folders are shown.")] = None,
 ) -> None:
-    """Show the folders that are searched for data files, or where the files of a data set are.
+    """Show where the files of a data set are, or which folders are searched for data.
 
     Example: [bold]pac-wrap data where thyroid[/bold]
     """
@@ -165,7 +166,7 @@ def _say(line: object) -> None:
 
 
 def _place(entry: "Entry") -> str:
-    """Return where all files of a data set are: folder, cache, both, or not here if one is missing."""
+    """Return where the files of a data set are: folder, cache, both, in part, or not here."""
     from pac_wrap_paper.data.store import in_data_folder, locate
 
     found = [locate(file) for file in entry.files]

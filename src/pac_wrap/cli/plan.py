@@ -1,4 +1,4 @@
-"""pac-wrap plan and demo: before there are labels, or enough of them."""
+"""pac-wrap plan and demo: commands for a start without enough labels."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,21 +17,21 @@ def plan(
     shift: options.ShiftOption = None,
     label_noise: options.LabelNoiseOption = None,
     labels: Annotated[
-        int | None, Option(min=0, help="Show what this many labels of one class can certify.")
+        int | None, Option(min=0, help="Show the ceilings that this many labels of one class can certify.")
     ] = None,
-    normal: Annotated[int | None, Option(min=0, help="How many normal labels there are.")] = None,
-    anomalous: Annotated[int | None, Option(min=0, help="How many anomalous labels there are.")] = None,
+    normal: Annotated[int | None, Option(min=0, help="Number of normal labels at hand.")] = None,
+    anomalous: Annotated[int | None, Option(min=0, help="Number of anomalous labels at hand.")] = None,
     pilot: Annotated[
         list[str] | None,
-        Option(help="Scores and labels of a pilot sample: say how many more are likely to be needed."),
+        Option(help="Table of a pilot sample with labels, to estimate how many more labels are needed."),
     ] = None,
-    score: Annotated[str | None, Option(help="The pilot's column of scores.")] = None,
-    label: Annotated[str | None, Option(help="The pilot's column of labels: 0/1 or true/false.")] = None,
+    score: Annotated[str | None, Option(help="With --pilot: its column of scores.")] = None,
+    label: Annotated[str | None, Option(help="With --pilot: its column of labels.")] = None,
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     delimiter: options.Delimiter = None,
     sequential: Annotated[
-        bool, Option("--sequential", help="Plan for labels that are looked at as they come.")
+        bool, Option("--sequential", help="Plan for repeated looks at labels as they come.")
     ] = False,
     every: Annotated[
         int | None, Option(help="With --sequential: labels of a class between two looks; by default 20.")
@@ -41,16 +41,17 @@ def plan(
     ] = None,
     true_rate: Annotated[
         list[float] | None,
-        Option(help="With --sequential: a true rate of errors to plan for; give it several times."),
+        Option(help="With --sequential: a true error rate to plan for; may be repeated."),
     ] = None,
     form: options.Form = "text",
 ) -> None:
-    """Say how many labels a promise needs, or what promise given labels can keep.
+    """Show how many labels a promise needs, or which promises your labels can keep.
 
-    Examples: [bold]pac-wrap plan --max-fnr 0.05 --delta 0.05[/bold],
-    [bold]pac-wrap plan --normal 6860 --anomalous 140[/bold],
-    [bold]pac-wrap plan --pilot scores.csv --score score --label label[/bold],
-    [bold]pac-wrap plan --sequential --max-fpr 0.05 --true-rate 0.02[/bold]
+    Example:
+    [bold]pac-wrap plan --max-fnr 0.05 --delta 0.05[/bold]
+
+    With labels at hand:
+    [bold]pac-wrap plan --normal 6860 --anomalous 140[/bold]
     """
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.planning.plan import pilot_of
@@ -64,19 +65,19 @@ def plan(
     asked = Guarantee(*ceilings, delta, delta, **options.rooms_of(shift, label_noise))
     if any(one is not None for one in (normal, anomalous, labels)) and any(asked.tolerates.values()):
         raise InputError(
-            "--shift and --label-noise are for a ceiling and the labels it needs; leave out --labels,"
-            " --normal and --anomalous"
+            "--shift and --label-noise work only when planning for ceilings; remove --labels, --normal and"
+            " --anomalous"
         )
     if not sequential and (true_rate or every is not None or up_to is not None):
-        raise InputError("--true-rate, --every and --up-to are for --sequential; give it as well")
+        raise InputError("--true-rate, --every and --up-to need --sequential; add it")
     if not pilot and any(one is not None for one in (score, label, anomaly_label, leave_out, delimiter)):
         raise InputError(
-            "--score, --label, --anomaly-label, --leave-out and --delimiter are for --pilot; give it as well"
+            "--score, --label, --anomaly-label, --leave-out and --delimiter need --pilot; add it"
         )
     found = None
     if pilot:
         if score is None or label is None:
-            raise InputError("--pilot needs the columns of its scores and labels; give --score and --label")
+            raise InputError("--pilot needs the columns of its scores and labels; add --score and --label")
         reading = Reading(pilot, score, label, anomaly_label, leave_out, delimiter)
         with reading.opened("reading", in_order=True) as table:
             scores, marks = table.labelled(score, label, anomaly_label)
@@ -95,17 +96,17 @@ def plan(
 
 
 def demo(
-    seed: Annotated[int, Option(min=0, help="Fixes the data and the forest.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Fixes the random data and the isolation forest.")] = 0,
     margin: Annotated[
-        float, Option(min=0.0, help="Distance between the two classes in standard deviations.")
+        float, Option(min=0.0, help="Distance of the classes in standard deviations; at 3 they overlap.")
     ] = 5.0,
     report: Annotated[
-        Path | None, Option(help="Also write a report: .html, .md or .json, or a picture: .svg or .png.")
+        Path | None, Option(help="Also write a report: .html, .md, .json, .svg or .png.")
     ] = None,
 ) -> None:
-    """Wrap an isolation forest on synthetic data and check the promise on fresh points.
+    """See PAC-Wrap at work: wrap an isolation forest on synthetic data and check it on fresh points.
 
-    Examples: [bold]pac-wrap demo[/bold], or with overlapping classes [bold]pac-wrap demo --margin 3[/bold]
+    Example: [bold]pac-wrap demo[/bold]
     """
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""The process around a command, from its first import to its last byte: signals, errors, output, progress."""
+"""The process around a command: signals, errors, exit codes, standard output and progress."""
 
 import io
 import os
@@ -20,8 +20,8 @@ from pac_wrap.errors import OutputError, PACWrapError, VacuousWarning
 if TYPE_CHECKING:
     from pac_wrap.tables.files.connection import Done
 
-# exit codes, beside 0: not certified, not verified or not kept; wrong usage, bad input or output; an error of
-# ours; and what the number of a signal is added to
+# exit codes beside 0: not certified, not verified or a promise broken; wrong usage, bad input or output; a
+# bug of ours; and the number to which that of a signal is added
 FAILED: Final = 1
 BAD_INPUT: Final = 2
 BROKEN: Final = 70
@@ -37,9 +37,9 @@ state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE, "opt
 
 
 class Output(io.FileIO):
-    """Standard output or error that keeps what went wrong, and raises it only if a result is all there is.
+    """Standard output or error that remembers a failure, and raises it only if `raising` is set.
 
-    So no reader changes the exit code. One that was closed at the start takes everything.
+    So a reader that stops early does not change the exit code. A stream closed at the start takes everything.
     """
 
     def __init__(self, number: int, open_at_start: bool) -> None:
@@ -48,7 +48,7 @@ class Output(io.FileIO):
         self.failure: OSError | None = None
 
     def write(self, content: Any) -> int:
-        """Write some of the content, or keep what went wrong and let it go."""
+        """Write some of the content, or remember the failure and drop it."""
         try:
             if self.open_at_start and self.failure is None:
                 return super().write(content)
@@ -62,7 +62,7 @@ class Output(io.FileIO):
 
 
 def end_with(command: Callable[[], None]) -> NoReturn:
-    """Run the command line in this process and end it with the code that the command settled on."""
+    """Run the command line in this process, and end the process with the exit code of the command."""
     outputs: list[Output] = []
     code = 0
     try:
@@ -91,13 +91,13 @@ def end_with(command: Callable[[], None]) -> NoReturn:
 
 
 def ended(error: BaseException) -> int:
-    """Say in one sentence what ended a command, and return the exit code."""
+    """Return the exit code of a command that an error ended, and report the error in one sentence."""
     if state["signal"] is not None:  # whatever libraries have made of it; `end_with` says so
         return INTERRUPTED + int(state["signal"])
     if isinstance(error, KeyboardInterrupt):
         say(_interrupted(signal.SIGINT))
         return INTERRUPTED + signal.SIGINT
-    if isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
+    if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has stopped reading
         return 0
     expected = isinstance(error, (PACWrapError, OSError, UnicodeError))
     if state["debug"]:
@@ -107,7 +107,7 @@ def ended(error: BaseException) -> int:
         lines = "".join(traceback.format_exception(error)).splitlines()
         sys.stderr.writelines(f"{message(line)}\n" for line in lines)
     elif isinstance(error, UnicodeEncodeError):
-        say(f"a name or text is not UTF-8: {ascii(error.object)[1:201]}; rename it")
+        say(f"names and texts must be UTF-8, got {ascii(error.object)[1:201]}; rename it")
     elif isinstance(error, OSError) and not isinstance(error, PACWrapError) and error.filename is not None:
         say(f"cannot open {error.filename}: {error.strerror}")
     elif isinstance(error, OSError) and error.strerror:
@@ -118,12 +118,12 @@ def ended(error: BaseException) -> int:
         say(text if "column" in text else in_options(text))
     else:
         what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-        say(f"an error of pac-wrap itself, {what:.300}; pac-wrap --debug shows more")
+        say(f"a bug in pac-wrap, {what:.300}; run it as pac-wrap --debug to see the traceback")
     return BAD_INPUT if expected else BROKEN
 
 
 def run(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with its errors turned into one sentence on standard error and an exit code."""
+    """Return the command with every error turned into one sentence on standard error and an exit code."""
     import typer  # as late, for the same reason
 
     @wraps(command)
@@ -142,10 +142,10 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def in_options(text: str) -> str:
-    """Return a sentence about Python's arguments as one about the options of the command that runs.
+    """Return a sentence about Python's arguments with the options of the current command in their place.
 
-    A name with an underscore is none but an argument's. A plain word is one where a rule about it begins the
-    sentence, or where it is given a value.
+    A name with an underscore is always an argument. A plain word is one only if it begins a rule or gets a
+    value.
     """
     for name in state["options"]:
         option = f"--{name.replace('_', '-')}"
@@ -158,7 +158,7 @@ def in_options(text: str) -> str:
 
 
 def _note(warning: Warning | str, *_: Any) -> None:
-    if isinstance(warning, VacuousWarning):  # which the command's own output says
+    if isinstance(warning, VacuousWarning):  # the output of the command says it
         return
     # how to flip the scores in Python is of no use in a shell
     text = in_options(str(warning).split(' or pass polarity="lower"')[0])
@@ -166,7 +166,7 @@ def _note(warning: Warning | str, *_: Any) -> None:
 
 
 def standard_output() -> BinaryIO:
-    """Return standard output for a result that is all there is: what goes wrong with it is raised."""
+    """Return standard output for a result that goes nowhere else, so that a failure to write is raised."""
     raw = None if sys.stdout is None else getattr(sys.stdout.buffer, "raw", None)
     if isinstance(raw, Output):
         raw.raising = True
@@ -176,7 +176,7 @@ def standard_output() -> BinaryIO:
 
 
 def say(sentence: str) -> None:
-    """Write a sentence to standard error, if anybody can hear it."""
+    """Write a sentence to standard error, if it is open."""
     with suppress(OSError):
         sys.stderr.write(f"pac-wrap: {message(sentence)}\n")
         sys.stderr.flush()
@@ -188,7 +188,7 @@ def _interrupted(number: int) -> str:
 
 
 def _prepare() -> list[Output]:
-    """Listen to signals and replace standard output and error; return the two if they are real files."""
+    """Handle signals, replace standard output and error, and return the two if they are real files."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -197,7 +197,7 @@ def _prepare() -> list[Output]:
                 os.open(os.devnull, os.O_RDWR)
     for sign in _SIGNALS:
         with suppress(ValueError):  # only the main thread may
-            # who started it with nohup, or in the background, wants it to go on
+            # started with nohup, or in the background, it must go on
             if signal.getsignal(sign) in (signal.SIG_DFL, signal.default_int_handler):
                 signal.signal(sign, _stop)
     if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:
@@ -222,7 +222,7 @@ def _full(failure: OSError) -> str:
 
 
 def _stop(number: int, _: FrameType | None) -> None:
-    """Unwind as at Ctrl-C, which removes what is half written; whoever is in haste does not disturb that."""
+    """Unwind as at Ctrl-C, which removes half-written files; signals in quick succession count once."""
     moment = time.monotonic()
     if moment - state["moment"] >= _HASTE:
         state["signal"], state["moment"] = state["signal"] or number, moment
@@ -231,9 +231,9 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 @contextmanager
 def progress_bar(text: str, passes: int | None = None) -> Iterator[Callable[..., None]]:
-    """Show a bar on a terminal after a second; yield what takes how far a job is, or a percentage and text.
+    """Show a progress bar on a terminal after a second; yield the function that moves it.
 
-    It tells the pass, of which there are at most `passes`, its rows, and the time left.
+    The bar shows the pass (at most `passes`), its rows and the time left.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
