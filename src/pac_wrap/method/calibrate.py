@@ -526,7 +526,7 @@ def calibrate_labelled(
         The group of each point: texts, whole numbers, dates or categories. Missing values are a group, too.
     together : bool
         With `by`: whether the promises of all groups hold together, with the deltas of the guarantee:
-        eqs. (53), (54) and (111). Otherwise each promise holds by itself: eq. (52). The share of each group
+        eqs. (53) to (54) and (111). Otherwise each promise holds by itself: eq. (52). The share of each group
         in delta follows from the label counts of all groups; groups without a promise take none.
     pool : bool
         With `by`: whether groups with too few labels share one rule, found from all of them. Its promise is

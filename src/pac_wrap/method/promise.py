@@ -327,7 +327,7 @@ class Guarantee:
 
     @property
     def confidence(self) -> float:
-        """The confidence that all ceilings hold together, with any strategy: eq. (12), or (62) with kinds.
+        """The confidence that all ceilings hold together, with any strategy: eq. (12), eq. (62) with kinds.
 
         `Certificate.confidence` is larger, since it uses the strategy and the numbers of points.
         """
@@ -771,8 +771,7 @@ def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
 
     All kinds share one threshold, the strictest of theirs. If any ceiling fails, then so does that of the
     kind that allows least, and the population alone decides which kind this is: so the confidence is the
-    smallest of all, eq. (99). Counted ceilings have no common threshold, so their confidences multiply:
-    (100).
+    smallest of all, eq. (99). Counted ceilings have no common threshold, so they multiply: eq. (100).
     """
     found = [one for one in clauses if one.kept]
     if not counted:
