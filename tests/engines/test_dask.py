@@ -18,11 +18,11 @@ from pac_wrap.engines import dask as engine
 from pac_wrap.engines.dask import partitions_of
 from pac_wrap.method.calibrate import calibrate_labelled
 from pac_wrap.method.rule import Thresholds
-from support.daskcluster import cluster, current, needs_dask
+from support.daskcluster import current, needs_dask
 from support.datafolder import needs
 from support.pages import python_blocks
 from support.pieces import certificate_of
-from support.strategies import RULES, refusal
+from support.strategies import RULES, every_rule, refusal
 
 dd = needs_dask()
 pd = pytest.importorskip("pandas")
@@ -31,14 +31,9 @@ LOOSE = Guarantee(0.2, 0.2, 0.1, 0.1)
 TIED = np.array([-inf, -1.0, -0.0, 0.0, 5e-324, 1.0, nextafter(1.0, 2.0), inf] * 40)
 
 
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Any]:
-    with cluster() as started:
-        yield started
-
-
 @pytest.fixture
 def client(workers: Any) -> Iterator[Any]:
+    """Let the processes of a cluster do the work, to which everything is sent; else threads of this do it."""
     with current(workers) as started:
         yield started
 
@@ -69,24 +64,31 @@ def in_memory(frame: Any, *arguments: Any, **options: Any) -> str:
     return made.to_json()
 
 
-@pytest.mark.parametrize("options", RULES.values(), ids=[*RULES])
-def test_every_rule_is_the_one_of_memory(options: dict[str, Any], client: Any, labelled: Any) -> None:
+@every_rule
+def test_every_rule_is_the_one_of_memory(options: dict[str, Any], labelled: Any) -> None:
     df = cut(labelled, 0, 700, 700, 2999)
     assert engine.calibrate(df, **options).to_json() == in_memory(labelled, **options)
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 50])
+def test_worker_processes_find_the_rule_of_memory(client: Any, labelled: Any) -> None:
+    for options in (RULES["two thresholds if needed"], RULES["raise"]):
+        df = cut(labelled, 0, 700, 700, 2999)
+        assert engine.calibrate(df, **options).to_json() == in_memory(labelled, **options)
+
+
 @pytest.mark.parametrize(
-    "scores",
+    ("scores", "partitions"),
     [
-        TIED,
-        np.linspace(-1, 1, 320).astype(np.float32),
-        np.repeat(np.arange(2**53, 2**53 + 8), 40),
-        np.arange(320) > 170,
+        (TIED, 1),
+        (TIED, 2),
+        (TIED, 50),
+        (np.linspace(-1, 1, 320).astype(np.float32), 20),
+        (np.repeat(np.arange(2**53, 2**53 + 8), 40), 20),
+        (np.arange(320) > 170, 20),
     ],
-    ids=["ties and infinities", "float32", "large integers", "booleans"],
+    ids=["at once", "ties", "ties of many", "float32", "large integers", "booleans"],
 )
-def test_ties_and_narrow_types_change_nothing(client: Any, scores: Any, partitions: int) -> None:
+def test_ties_and_narrow_types_change_nothing(scores: Any, partitions: int) -> None:
     frame = pd.DataFrame({"score": scores, "label": np.arange(scores.size) % 8 > 4})
     df = dd.from_pandas(frame, npartitions=partitions, sort=False)
     assert df.npartitions == partitions

@@ -13,7 +13,7 @@ from pac_wrap.engines.dask import FirstLabels, _count_labels, exact_numbers, lab
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from pac_wrap.tables.table import open_table
-from support.daskcluster import cluster, needs_dask
+from support.daskcluster import needs_dask
 from support.strategies import RULES, refusal
 
 needs_dask()
@@ -83,12 +83,10 @@ def test_labels_of_every_type_are_read_as_duckdb_reads_them(table: Any, suffix: 
         assert refusal(by_dask, files, label, anomaly) == sentence
 
 
-@pytest.mark.parametrize("options", RULES.values(), ids=[*RULES])
-def test_every_rule_from_several_blocks(
-    table: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("name", ["two thresholds if needed", "raise", "hold the FNR"])
+def test_rules_from_several_blocks(table: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_BLOCK", 1 << 14)
-    files = [write(table, "a.csv")]
+    files, options = [write(table, "a.csv")], RULES[name]
     assert by_dask(files, **options) == by_duckdb(files, **options)
 
 
@@ -230,10 +228,9 @@ def test_columns_of_every_type() -> None:
         exact_numbers(pa.chunked_array([pa.array([0], pa.timestamp("s"))]), "s")
 
 
-def test_the_workers_of_a_scheduler_read_the_files(table: Any) -> None:
+def test_the_workers_of_a_scheduler_read_the_files(table: Any, workers: Any) -> None:
     files = [write(table[:1000], "a.csv"), write(table[1000:], "b.csv", quoting=1)]
-    with cluster() as client:
-        assert by_dask(files, master=client.scheduler.address) == by_duckdb(files)
+    assert by_dask(files, master=workers.scheduler.address) == by_duckdb(files)
     for address in ("tcp://127.0.0.1:1", "nonsense://"):
         with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
             said = refusal(by_dask, files, master=address)
