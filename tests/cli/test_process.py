@@ -78,11 +78,11 @@ def test_help_speaks_of_what_is_written_and_not_of_types(words: tuple[str, ...])
     for kind in ("bool", "str", "int", "float", "list", "path", "range"):
         assert f"<{kind}" not in shown
     assert "[default: (" not in shown
-    # a paragraph is broken where the screen ends, not where its source does
+    # a sentence is broken where the screen ends, not where its source does
     text = shown.split("╭")[0].splitlines()
     for line, following in pairwise(text):
         word = (following.split() or [""])[0]
-        if word and line.strip() and not line.rstrip().endswith(","):
+        if word and line.strip() and line.rstrip()[-1] not in ".:":
             assert len(line.rstrip()) + 1 + len(word) >= 79, line
 
 

@@ -1,7 +1,5 @@
 """The commands as one application. Heavy imports wait until a command needs them."""
 
-from typing import Final
-
 import typer
 
 from pac_wrap.cli import options
@@ -33,14 +31,14 @@ data = typer.Typer(
 
 
 app.callback()(options.before_command)
-_PANELS: Final = {
+panels = {
     "Start": (demo, plan),
     "Certify": (calibrate, curve, compare, recalibrate),
     "Decide": (decide, sql),
     "Check": (evaluate, monitor, worth, verify, show),
     "Paper": (reproduce,),
 }
-for panel, commands in _PANELS.items():
+for panel, commands in panels.items():
     for command in commands:
         app.command(rich_help_panel=panel)(run(command))
 data.command("list")(run(show_list))
