@@ -240,7 +240,7 @@ def written() -> Iterator[tuple[str, str]]:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "markdown":
                 yield _place(path), "".join(cell["source"])
-    for path in (ROOT / "src").rglob("*.py"):
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.py")]:
         for text in literals(path.read_text(encoding="utf-8")):
             yield _place(path), text
 

@@ -24,7 +24,7 @@ LEFT = {name: "; ".join(reasons) for name, notebook in NOTEBOOKS.items() if (rea
 
 
 def cache_folder() -> Path:
-    """Return where outputs are kept, another folder for another package, unless only its documentation is."""
+    """Return the folder of saved outputs; its name changes with the package's code, not with its docstrings."""
     digest = hashlib.sha256()
     for path in sorted((DOCS.parent / "src").rglob("*")):
         if path.suffix == ".py":
@@ -35,7 +35,7 @@ def cache_folder() -> Path:
 
 
 def _code(path: Path) -> str:
-    """Return what a file does: no comments, and of its docstrings nothing."""
+    """Return the code of a file, without its comments and docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
@@ -78,14 +78,14 @@ class Gallery(SphinxDirective):
 
 
 def say(app: Sphinx) -> None:
-    """Say which notebooks show the outputs that are kept with them, and why."""
+    """Log which notebooks show their saved outputs, and why."""
     for reason in sorted(set(LEFT.values())):
         names = ", ".join(Path(name).name for name in LEFT if LEFT[name] == reason)
         sys.stdout.write(f"not run, but shown with the outputs kept in them, since {reason}: {names}\n")
 
 
 def note(app: Sphinx, doctree: nodes.document) -> None:
-    """Say so on the page too."""
+    """Add a note to the page of a notebook that shows saved outputs."""
     if (name := app.env.docname) in LEFT:
         text = f"This page shows the outputs kept with the notebook; it was not run here, since {LEFT[name]}."
         title = next(iter(doctree.findall(nodes.title)))

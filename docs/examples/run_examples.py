@@ -29,7 +29,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def missing(notebook: Any) -> list[str]:
-    """Return what a notebook needs and this machine lacks, a reason for each; nothing if it can be run."""
+    """Return the reasons why a notebook cannot be run on this machine; none if it can."""
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     imported = re.findall(r"^(?:import|from) (\w+)", code, flags=re.MULTILINE)
     packages = [f"{name} is not installed" for name in dict.fromkeys(imported) if not find_spec(name)]

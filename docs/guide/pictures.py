@@ -49,7 +49,7 @@ def session(text: str) -> Group:
 
 
 def screen_svg(shown: RenderableType, title: str, width: int = 84) -> str:
-    """Return what the terminal shows as an SVG drawing that loads nothing from the network."""
+    """Return an SVG drawing of the terminal's contents that loads nothing from the network."""
     console = Console(
         record=True, width=width, file=StringIO(), force_terminal=True, color_system="truecolor"
     )

@@ -1,4 +1,4 @@
-"""Run what the pages of the guide show, and write what it prints below it, or return it for comparison.
+"""Run the code on the pages of the guide, and write its outputs below it, or return them for comparison.
 
 Usage: python docs/guide/run.py [PAGE ...] (with PAC_WRAP_DATA set; all pages unless some are named)
 """
@@ -59,7 +59,7 @@ def printed(command: str, folder: Path) -> list[str]:
 
 
 def has_data(page: Path) -> bool:
-    """Return whether what a page needs is on this machine."""
+    """Return whether this machine has the data that a page needs."""
     folder = os.environ.get("PAC_WRAP_DATA")
     return not PAGES[page] or (
         folder is not None and all((Path(folder) / name).exists() for name in PAGES[page])

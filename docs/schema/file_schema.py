@@ -91,7 +91,7 @@ def object_of(kind: Any, known: dict[str, Schema]) -> Schema:
 
 
 def explained(kind: Any) -> dict[str, str]:
-    """Return what a docstring says of each parameter."""
+    """Return the description of each parameter from a docstring."""
     text = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")[2]
     found = re.findall(
         r"^([\w, ]+) : [^\n]*\n((?:    [^\n]*\n?)+)", re.split(r"\n\w+\n---", text)[0], re.MULTILINE
