@@ -24,7 +24,7 @@ LEFT = {name: "; ".join(reasons) for name, notebook in NOTEBOOKS.items() if (rea
 
 
 def cache_folder() -> Path:
-    """Return the folder of saved outputs; its name changes with the package's code, not with its docstrings."""
+    """Return the folder of saved outputs; its name changes with the package's code, not its docstrings."""
     digest = hashlib.sha256()
     for path in sorted((DOCS.parent / "src").rglob("*")):
         if path.suffix == ".py":
