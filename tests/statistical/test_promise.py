@@ -24,33 +24,35 @@ from statistical.populations import (
 )
 from statistical.trials import Classes, Sizes, budget, repeat, tail
 
-TRIALS = 4_000
 TENTH = Guarantee(0.1, 0.1, 0.1, 0.1)
 TWENTIETH = Guarantee(0.05, 0.05, 0.05, 0.05)
 UNEVEN = Guarantee(0.02, 0.2, 0.1, 0.05)
 
-CASES: dict[str, tuple[Classes, Sizes, Guarantee]] = {
-    "uniform": ((uniform_scores(0, 1), uniform_scores(0.5, 1.5)), (200, 200), TWENTIETH),
-    "separated": ((normal_scores(0), normal_scores(8)), (100, 60), TENTH),
-    "overlapping": ((normal_scores(0), normal_scores(0.5)), (100, 60), TENTH),
-    "heavy tails": ((heavy_scores(0), heavy_scores(3)), (200, 170), TWENTIETH),
-    "different rates": ((normal_scores(0), normal_scores(2)), (150, 22), UNEVEN),
-    "least sizes, a twentieth": ((normal_scores(0), normal_scores(2)), (59, 59), TWENTIETH),
-    "least sizes, a tenth": ((normal_scores(0), normal_scores(2)), (22, 22), TENTH),
-    "imbalanced": ((normal_scores(0), normal_scores(2)), (5000, 22), TENTH),
-    "ties": ((rounded_scores(0, 0.5), rounded_scores(1.5, 0.5)), (100, 60), TENTH),
+# the last number is how many trials that power takes, in whole hundreds
+CASES: dict[str, tuple[Classes, Sizes, Guarantee, int]] = {
+    "uniform": ((uniform_scores(0, 1), uniform_scores(0.5, 1.5)), (93, 93), TWENTIETH, 2_000),
+    "separated": ((normal_scores(0), normal_scores(8)), (100, 60), TENTH, 2_200),
+    "overlapping": ((normal_scores(0), normal_scores(0.5)), (100, 60), TENTH, 2_200),
+    "heavy tails": ((heavy_scores(0), heavy_scores(3)), (93, 59), TWENTIETH, 2_100),
+    "different rates": ((normal_scores(0), normal_scores(2)), (150, 22), UNEVEN, 2_100),
+    "least sizes, a twentieth": ((normal_scores(0), normal_scores(2)), (59, 59), TWENTIETH, 2_000),
+    "least sizes, a tenth": ((normal_scores(0), normal_scores(2)), (22, 22), TENTH, 1_100),
+    "imbalanced": ((normal_scores(0), normal_scores(2)), (5000, 22), TENTH, 3_900),
+    "ties": ((rounded_scores(0, 0.5), rounded_scores(1.5, 0.5)), (65, 52), TENTH, 1_300),
     "point masses": (
         (Population(norm(0), ((1.53, 0.05),)), Population(norm(2), ((0.47, 0.05),))),
-        (100, 100),
+        (65, 52),
         TENTH,
+        1_600,
     ),
     "infinite masses": (
         (
             Population(norm(0), ((inf, 0.11), (-inf, 0.2))),
             Population(norm(2), ((-inf, 0.11), (inf, 0.3))),
         ),
-        (100, 100),
+        (78, 65),
         TENTH,
+        1_800,
     ),
 }
 
@@ -104,13 +106,13 @@ def thresholds(certificate: Certificate) -> tuple[float | None, float | None]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_violations_are_exactly_as_likely_as_the_binomial_tail_says(case: str) -> None:
-    classes, sizes, guarantee = CASES[case]
+    classes, sizes, guarantee, trials = CASES[case]
     fpr, fnr = sides(classes, sizes, guarantee)
     alarm_from, clear_below, alarms = repeat(
         classes,
         sizes,
         guarantee,
-        TRIALS,
+        trials,
         # if the highest score is no alarm, nothing is
         lambda certificate: (*thresholds(certificate), certificate.thresholds.y_fp([inf])[0]),
         seed=1,
@@ -122,10 +124,10 @@ def test_violations_are_exactly_as_likely_as_the_binomial_tail_says(case: str) -
 
     # the classes are independent
     joint = 1 - (1 - fpr.violation) * (1 - fnr.violation)
-    assert_power(TRIALS, joint, max(fpr.violation, fnr.violation))
-    assert_power(TRIALS, joint, 1 - (1 - fpr.mistakes[0]) * (1 - fnr.mistakes[0]))
+    assert_power(trials, joint, max(fpr.violation, fnr.violation))
+    assert_power(trials, joint, 1 - (1 - fpr.mistakes[0]) * (1 - fnr.mistakes[0]))
     assert joint <= sum(one.delta for one in guarantee.promises)
-    assert_rate(int((false_positives | false_negatives).sum()), TRIALS, joint)
+    assert_rate(int((false_positives | false_negatives).sum()), trials, joint)
 
 
 @pytest.mark.parametrize(("least", "guarantee"), [(59, TWENTIETH), (22, TENTH)])
@@ -160,7 +162,7 @@ def test_one_promise_alone_decides_every_point(side: str) -> None:
         classes,
         sizes,
         promise,
-        TRIALS,
+        2_200,
         lambda certificate: (
             *certificate.verdicts([last, first]).tolist(),
             certificate.rule.ambiguity(np.linspace(-5, 5, 21)),
@@ -178,11 +180,12 @@ def test_the_abstaining_rule_itself_keeps_both_promises(
     classes, sizes = (normal_scores(0), normal_scores(distance)), (100, 60)
     fpr, fnr = sides(classes, sizes, TENTH)
     last, first = classes[0].smooth.isf(0.1), classes[1].smooth.ppf(0.1)
+    trials = 1_500
     at_last, at_first, apart = repeat(
         classes,
         sizes,
         TENTH,
-        TRIALS,
+        trials,
         lambda certificate: (
             *certificate.verdicts([last, first]).tolist(),
             certificate.regime is Regime.SEPARATED,
@@ -196,6 +199,6 @@ def test_the_abstaining_rule_itself_keeps_both_promises(
     misses = fnr.violation * (1 - tail(fpr.budget, fpr.n, float(classes[0].reaching(first))))
     for found, expected, side in ((at_last == 1, alarms, fpr), (at_first == 0, misses, fnr)):
         # a rule that looks at one threshold only would be wrong as often as that threshold
-        assert_power(TRIALS, expected, side.mistakes[0] if distance == 1.0 else side.violation)
+        assert_power(trials, expected, side.mistakes[0] if distance == 1.0 else side.violation)
         assert expected <= side.violation <= side.delta
-        assert_rate(int(found.sum()), TRIALS, expected)
+        assert_rate(int(found.sum()), trials, expected)

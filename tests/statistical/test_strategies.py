@@ -104,7 +104,7 @@ def test_holding_one_side_is_exact_on_both(held: str) -> None:
 
 @pytest.mark.parametrize(("position", "loose"), [(0.0, "fpr"), (1.0, "fnr"), (0.5, "neither")])
 def test_relaxing_what_is_separated_uses_exactly_its_part_of_delta(position: float, loose: str) -> None:
-    trials, n = 4_000, 100
+    trials, n = 2_200, 100
     ceilings = tuple(level.max_fpr or 0.0 for level in Algorithm1(step=0.4).levels(TENTH))
     tau, max_fpr, max_fnr, _, _, level = repeat(
         SEPARATED, (n, n), TENTH, trials, certified, seed=6, overlap=Algorithm1(step=0.4, position=position)
