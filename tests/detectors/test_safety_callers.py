@@ -25,7 +25,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.svm import OneClassSVM
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.fixes import parse_version
 
 from pac_wrap import InputError, OverlapWarning, PACWrap
@@ -289,6 +289,11 @@ def test_scikit_learns_tag_of_a_classifier_asks_for_what_cannot_be_promised() ->
             return tags
 
     assert not is_classifier(PACWrap(forest()))
-    results = check_estimator(Tagged(LogisticRegression()), on_fail=None, on_skip=None)
-    failed = {result["check_name"] for result in results if result["status"] == "failed"}
-    assert {"check_classifiers_train", "check_classifiers_classes"} <= failed
+    asked, failed = {"check_classifiers_train", "check_classifiers_classes"}, set()
+    for tagged, check in estimator_checks_generator(Tagged(LogisticRegression())):
+        if check.func.__name__ in asked:
+            try:
+                check(tagged)
+            except Exception:  # whatever it finds
+                failed.add(check.func.__name__)
+    assert failed == asked

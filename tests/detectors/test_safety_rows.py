@@ -158,7 +158,10 @@ def different_rows(kind: str) -> NDArray[np.float64]:
         return rng.normal(size=(200_000, 2))
     if kind == "grid":
         return np.stack(np.divmod(np.arange(200_000), 500), axis=1).astype(float)
-    return np.unique(rng.integers(0, 10 if kind == "digits" else 2, (200_000, 40)).astype(float), axis=0)
+    if kind == "digits":  # forty of them: two rows are the same with a probability of 2e-30
+        return rng.integers(0, 10, (200_000, 40)).astype(float)
+    whole = np.unique(rng.integers(0, 2**40, 200_000))
+    return (whole[:, None] >> np.arange(40) & 1).astype(float)
 
 
 @pytest.mark.parametrize("kind", ["real", "grid", "digits", "binary"])

@@ -49,7 +49,8 @@ KEEPING: dict[str, Callable[[Any, Any], Any]] = {
     "KernelDensity": lambda X, y: KernelDensity().fit(X),
     "KNeighborsClassifier": lambda X, y: KNeighborsClassifier().fit(X, y),
     "OneClassSVM": lambda X, y: OneClassSVM().fit(X),
-    "GaussianProcessClassifier": lambda X, y: GaussianProcessClassifier(optimizer=None).fit(X, y),
+    # whose time grows with the cube of the rows
+    "GaussianProcessClassifier": lambda X, y: GaussianProcessClassifier(optimizer=None).fit(X[::4], y[::4]),
     "EllipticEnvelope": lambda X, y: EllipticEnvelope(random_state=0).fit(X),
     "pipeline": lambda X, y: make_pipeline(StandardScaler(), KernelDensity()).fit(X),
     "search": search,

@@ -137,27 +137,42 @@ def _targets(node: ast.Import | ast.ImportFrom, package: list[str]) -> Iterator[
     yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
+@cache
+def known_modules(root: Path) -> frozenset[str]:
+    """Return the modules of the package."""
+    return frozenset(module_of(path, root) for path in files(root))
+
+
 def imported(path: Path, root: Path = ROOT, *, types: bool = True) -> set[str]:
     """Return the modules of the package that a file imports, anywhere in it; those for types alone too."""
+    every, loaded = _imported(path, root)
+    return set(every if types else loaded)
+
+
+@cache
+def _imported(path: Path, root: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the modules that a file imports, and those of them that are not for types alone."""
     homes = public_homes(root) | {"__version__": "version"}
-    known = {module_of(file, root) for file in files(root)}
+    known, here = known_modules(root), module_of(path, root)
     package = ["pac_wrap", *path.relative_to(root).parts[:-1]]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    checked = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _is_for_types(node)]
-    passed = set() if types else {one for node in checked for part in node.body for one in ast.walk(part)}
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in passed:
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    checked = [node for node in nodes if isinstance(node, ast.If) and _is_for_types(node)]
+    passed = {one for node in checked for part in node.body for one in ast.walk(part)}
+    every, loaded = set(), set()
+    for node in nodes:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             for target in _targets(node, package):
                 first, _, rest = target.partition(".")
                 if first == "pac_wrap":
                     name = homes.get(rest, rest) or ADDRESS
-                    found.add(name if name in known else name.rpartition(".")[0] or name)
-    return found - {module_of(path, root)}
+                    name = name if name in known else name.rpartition(".")[0] or name
+                    every.add(name)
+                    loaded |= set() if node in passed else {name}
+    return frozenset(every - {here}), frozenset(loaded - {here})
 
 
 def _is_for_types(node: ast.If) -> bool:
-    return ast.unparse(node.test) == "TYPE_CHECKING"
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def wrong_ways(root: Path = ROOT) -> list[tuple[str, str]]:
