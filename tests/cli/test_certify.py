@@ -303,6 +303,7 @@ def test_a_prevalence_is_a_share_or_a_range(text: str, tmp_path: Path) -> None:
     assert "--prevalence needs --report" in refused(tmp_path, "calibrate", *LABELLED, "--prevalence", text)
 
 
+@pytest.mark.usefixtures("small_demo")
 def test_the_demo_writes_a_report(tmp_path: Path) -> None:
     done = invoke("demo", "--report", tmp_path / "report.json")
     assert (done.code, done.err) == (0, "")

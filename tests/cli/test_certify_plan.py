@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from typer.testing import CliRunner
 
 from pac_wrap.cli.commands import app
@@ -32,6 +33,7 @@ def test_demo_shows_promise_thresholds_regime_and_rates_in_time() -> None:
     assert runner.invoke(app, ["demo"], env={"COLUMNS": "80"}).stdout == done.out
 
 
+@pytest.mark.usefixtures("small_demo")
 def test_demo_with_overlapping_classes_relaxes_and_draws_a_picture(tmp_path: Path) -> None:
     picture = tmp_path / "demo.svg"
     result = runner.invoke(app, ["demo", "--margin", "3", "--seed", "1", "--report", str(picture)])
@@ -64,6 +66,7 @@ def test_plan_says_what_labels_can_promise() -> None:
     assert "FPR <= 0.1" in result.stdout
 
 
+@pytest.mark.usefixtures("small_demo")
 def test_picture_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
     sentence = refused(tmp_path, "demo", "--report", tmp_path / "nowhere" / "demo.svg")
     assert "nowhere" in sentence

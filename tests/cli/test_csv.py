@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from pac_wrap.tables.table import found_files, open_found
 from support.pieces import RULE
 from support.shell import CERTIFICATE, command, invoke, parquet, refused, succeeded, write
 from support.strategies import refusal
+from support.tables import empty_database
 
 DECIDE = ["decide", CERTIFICATE]
 COLUMNS = ["--score", "score", "--label", "label"]
@@ -47,7 +47,7 @@ def test_no_row_vanishes_and_no_cell_changes(rows: list[list[str]], tmp_path: Pa
     lines = succeeded(*DECIDE, path, "--score", "score", "--format", "jsonl").splitlines()
     assert [json.loads(line)["id"] for line in lines] == [row[0] for row in rows]
     succeeded(*DECIDE, path, "--score", "score", "-o", tmp_path / "out.parquet")
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         found = connection.execute(f"SELECT id FROM '{tmp_path}/out.parquet'").fetchall()
     assert [str(cell) for (cell,) in found] == [row[0] for row in rows]
 
@@ -58,7 +58,7 @@ def test_every_engine_counts_the_same_scores(engine: str, tmp_path: Path) -> Non
     lines = [f"{marks[i % 5]},{i / 7!r},{int(i % 5 == 0)}" for i in range(300)]
     path = write(tmp_path / "a.csv", "id,score,label\n" + "\n".join(lines) + "\n")
     saved = tmp_path / "c.json"
-    command("calibrate", "-q", path, *COLUMNS, "-o", saved, "--engine", engine)
+    assert invoke("calibrate", "-q", path, *COLUMNS, "-o", saved, "--engine", engine).code in (0, 1)
     found = json.loads(saved.read_text())
     assert [one["n"] for one in found["clauses"]] == [240, 60]
 
@@ -211,7 +211,7 @@ def test_a_hundred_thousand_columns_are_read_in_seconds(tmp_path: Path) -> None:
 def test_a_column_without_a_name_is_not_taken_for_another(quote: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", f",column0,Column0_\n{quote}9{quote},0.1,7\n0.1,9,8\n")
     succeeded(*DECIDE, path, "--score", "column0", "-o", tmp_path / "out.parquet")
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         found = connection.execute(f"SELECT * FROM '{tmp_path}/out.parquet'").fetchall()
     assert [row[:4] for row in found] == [(9.0, 0.1, 7, 0), (0.1, 9.0, 8, 1)]
 
@@ -241,7 +241,8 @@ def test_json_after_empty_lines_is_json_on_standard_input_too() -> None:
     assert "of 1" in succeeded("evaluate", CERTIFICATE, "-", *COLUMNS, stdin=rows)
 
 
+@pytest.mark.filterwarnings("always")  # as in a shell
 def test_a_table_that_also_stands_on_standard_input_is_named_so(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "score,label\n0.1,0\n9,1\n")
-    done = command("evaluate", CERTIFICATE, path, "-", *COLUMNS, stdin=path.read_bytes())
+    done = invoke("evaluate", CERTIFICATE, path, "-", *COLUMNS, stdin=path.read_bytes())
     assert f"{path} and standard input have the same content" in done.err

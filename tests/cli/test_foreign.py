@@ -51,6 +51,18 @@ RNG = np.random.default_rng(0)
 SCORES = np.r_[RNG.normal(0, 1, 100), RNG.normal(6, 1, 100)]
 LABELS = np.repeat([0, 1], 100)
 
+# a text goes the same way, whatever file it comes from: of Parquet one tells whether it does
+every_text_of_a_table = pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        (TEXTS["colours"], ".parquet"),
+        *(
+            pytest.param(text, ".csv", marks=[pytest.mark.slow] * (place > 3))
+            for place, text in enumerate(TEXTS.values())
+        ),
+    ],
+    ids=["colours of Parquet", *TEXTS],
+)
 every_text = pytest.mark.parametrize("text", slow_but(4, TEXTS.values()), ids=TEXTS)
 
 
@@ -85,8 +97,7 @@ def table(name: str, columns: dict[str, Any]) -> Path:
     return Path(name)
 
 
-@every_text
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@every_text_of_a_table
 def test_columns_that_are_not_there_or_there_twice(text: str, suffix: str) -> None:
     path = table(f"a{suffix}", {text: SCORES, f"{text}2": SCORES, "label": LABELS})
     for score, label in ((f"{text}3", "label"), ("score", text), (text, text), (text, f"{text}2")):
@@ -99,8 +110,7 @@ def test_columns_that_are_not_there_or_there_twice(text: str, suffix: str) -> No
     assert shown("decide", CERTIFICATE, "-", "--score", text, stdin=Path("twins.csv").read_bytes()).code == 2
 
 
-@every_text
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@every_text_of_a_table
 def test_labels(text: str, suffix: str) -> None:
     path = table(f"a{suffix}", {"score": [0.5, 1.5, 2.5], text: [text, "ok", "other"]})
     for options in (

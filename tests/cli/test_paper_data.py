@@ -15,7 +15,7 @@ from pac_wrap_paper.data import registry
 from pac_wrap_paper.data.registry import ENTRIES, Entry
 from pac_wrap_paper.data.store import VARIABLE
 from support.datafolder import CONTENT, empty_cache, needs, small_file
-from support.shell import command, invoke, one_sentence, refused, succeeded
+from support.shell import invoke, one_sentence, refused, succeeded
 
 COMMANDS = ["list", "get", "where"]
 UNKNOWN = "the data sets are thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench"
@@ -229,9 +229,9 @@ def test_a_folder_that_is_none_is_one_sentence(
     assert refused(tmp_path, "data", *words).startswith("PAC_WRAP_DATA must name a folder, got ")
 
 
-def test_the_real_command_ends_with_the_right_code(cache: Path) -> None:
-    assert command("data", "where").code == 0
-    assert command("data", "get", "tyroid").code == 2
+def test_the_command_ends_with_the_right_code(cache: Path) -> None:
+    assert invoke("data", "where").code == 0
+    assert invoke("data", "get", "tyroid").code == 2
 
 
 def test_listing_loads_nothing_heavy(cache: Path) -> None:

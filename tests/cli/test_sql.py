@@ -167,6 +167,7 @@ def loops() -> list[str]:
     return [block.partition("```")[0] for block in blocks if block.startswith("until ")]
 
 
+@pytest.mark.slow  # the command and psql are started five times each
 def test_the_loop_of_the_page_makes_the_certificate_with_psql_and_a_shell(tmp_path: Path) -> None:
     scores, labels = drawn()
     (loop,) = loops()
