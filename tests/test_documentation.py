@@ -6,12 +6,11 @@ Pages and code write numbers with a leading zero, and avoid the phrases that rea
 import ast
 import dataclasses
 import inspect
-import io
 import json
 import re
-import tokenize
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -226,13 +225,16 @@ def literals(source: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in parts:
             yield node.value
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string
+    yield from re.findall(r"^ *# .*|(?<=  )# .*", source, flags=re.MULTILINE)
 
 
-def written() -> Iterator[tuple[str, str]]:
-    """Yield every text that a reader may see, with the file that it stands in."""
+@cache
+def written() -> list[tuple[str, str]]:
+    """Return every text that a reader may see, with its file."""
+    return [*_written()]
+
+
+def _written() -> Iterator[tuple[str, str]]:
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"]:
         if "_build" not in path.parts:
             yield _place(path), prose(path.read_text(encoding="utf-8"))
