@@ -64,6 +64,8 @@ WRITERS: dict[str, tuple[Callable[[Path], Any], ScoreType, bool]] = {
     "short.csv.gz": (lambda path: path.write_bytes(gzip.compress(rows(SHORT))), "float64", True),
     "short.jsonl": (lambda path: path.write_bytes(objects(SHORT)), "float64", True),
 }
+# files of the same type and values have the same certificate (the first test), so one of each stands for all
+DIFFERENT = ["narrow.parquet", "long.csv", "short.csv"]
 OUTPUTS = ["out.csv", "out.csv.gz", "out.jsonl", "out.parquet"]
 
 
@@ -105,14 +107,14 @@ def test_a_file_gives_the_certificate_of_its_scores_in_memory(name: str, folder:
 
 
 @pytest.mark.parametrize("source", WRITERS)
-@pytest.mark.parametrize("made_of", WRITERS)
+@pytest.mark.parametrize("made_of", DIFFERENT)
 def test_verdicts_do_not_depend_on_the_format(
     made_of: str, source: str, folder: Path, tmp_path: Path
 ) -> None:
     saved = folder / f"{made_of}.json"
     certificate = Certificate.load(saved)
     # spread over the pairs, so that every format is written from every other
-    output = tmp_path / OUTPUTS[(list(WRITERS).index(made_of) + list(WRITERS).index(source)) % len(OUTPUTS)]
+    output = tmp_path / OUTPUTS[(DIFFERENT.index(made_of) + list(WRITERS).index(source)) % len(OUTPUTS)]
     arguments = ["decide", saved, folder / source, *SCORE, "-o", output]
     if WRITERS[made_of][2] and WRITERS[source][1] == "float32":
         # 0.3 was the threshold, and the file cannot tell 0.3 from 0.30000001
@@ -135,7 +137,7 @@ def test_verdicts_do_not_depend_on_the_format(
         assert f"{metrics.ambiguity.value:.4f}" in shown
 
 
-@pytest.mark.parametrize("made_of", WRITERS)
+@pytest.mark.parametrize("made_of", DIFFERENT)
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("source", ["long.csv", "long.jsonl", "short.csv", "short.jsonl"])
 def test_verdicts_of_a_stream_are_those_of_a_file(made_of: str, source: str, form: str, folder: Path) -> None:

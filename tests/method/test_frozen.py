@@ -2,17 +2,21 @@
 
 import csv
 from collections import Counter, defaultdict
+from itertools import groupby
+from operator import itemgetter
 
 import pytest
 
 from support.frozen import CASES, TABLE, Row, rows
 
+_LONGEST_FIRST = sorted(CASES, key=len, reverse=True)
+
 with TABLE.open(encoding="utf-8", newline="") as _file:
     KEPT: list[Row] = list(csv.DictReader(_file))
 FROZEN: dict[str, list[Row]] = defaultdict(list)
-for _row in KEPT:
+for _name, _rows in groupby(KEPT, key=itemgetter("case")):
     # a row of a group, or of a threshold on a curve, names its case first
-    FROZEN[max((case for case in CASES if _row["case"].startswith(case)), key=len)].append(_row)
+    FROZEN[next(case for case in _LONGEST_FIRST if _name.startswith(case))].extend(_rows)
 
 
 def wrong(kept: Row, found: Row) -> dict[str, tuple[str, str]]:
