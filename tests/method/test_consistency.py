@@ -156,9 +156,9 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("not reached", {"normal.found_at": BUDGET_OF_THE_FIRST, "anomalous.found_at": BUDGET_OF_THE_FIRST,
                          "normal.budget": ERRORS_OF_THE_FIRST, "anomalous.budget": ERRORS_OF_THE_FIRST},
          "the budget of normal points"),
-        ("one-sided", {"overlap": ALGORITHM_1}, "algorithm1 needs two ceilings, and one is asked for"),
+        ("one-sided", {"overlap": ALGORITHM_1}, "algorithm1 needs two ceilings, and there is only one"),
         ("one-sided", {"overlap": {"name": "hold", "rate": "fpr", "always": True}},
-         "hold_fpr needs two ceilings, and one is"),
+         "hold_fpr needs two ceilings, and there is"),
         # one threshold where the classes are separated
         ("single", {"overlap.always": True}, "the rule does not follow"),
         ("separated", {"overlap.always": False}, "the rule does not follow"),

@@ -119,8 +119,8 @@ def test_hostile_names_stay_on_their_line() -> None:
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (lambda one: one.precision(0.1), "depends on the mix of kinds"),
-        (lambda one: one.workload(0.1), "depends on the mix of kinds"),
+        (lambda one: one.precision(0.1), "mix of kinds"),
+        (lambda one: one.workload(0.1), "mix of kinds"),
         (lambda one: one.radius(0.3), "a promise for each kind"),
     ],
 )

@@ -1,6 +1,6 @@
-"""The certificate: what was asked, found and assumed, the rule it carries, and its JSON file.
+"""The certificate: its request, results and assumptions, the rule for verdicts, and its JSON file.
 
-A file whose checksum fits may still have been made by anybody. What contradicts itself is not believed.
+A file with a correct checksum may still come from anybody, so a file that contradicts itself is refused.
 """
 
 import os
@@ -99,9 +99,9 @@ NOTHING: Final = Found(np.nan, np.nan, NO_COUNT, MINUS, np.nan, np.nan)
 
 
 class Told(NamedTuple):
-    """What is told of populations, in one group or in many: points, what became of promises, and the rule.
+    """The facts of a certificate, for one group or many: points, results of promises, and the rule.
 
-    `edges` are the thresholds as numbers. NaN stands for one that is missing, and -1 for a missing count.
+    `edges` are the thresholds as numbers. NaN stands for a missing threshold, and -1 for a missing count.
     """
 
     n: Any
@@ -114,7 +114,7 @@ class Told(NamedTuple):
     score_type: ScoreType
 
     def at(self, place: int) -> "Told":
-        """Return the facts of one group of many."""
+        """Return the facts of one of many groups."""
         n, edges, beyond, rule = (
             [column[place].item() for column in some] for some in (self.n, self.edges, self.beyond, self.rule)
         )
@@ -124,47 +124,47 @@ class Told(NamedTuple):
 
 
 class _Recorded:
-    """Ranks that answer with what is told; what is not is known only by order."""
+    """Ranks that answer from the facts of a certificate; other scores are known only by their order."""
 
     def __init__(self, asked: Sequence[Asked], told: Told, strategy: Strategy) -> None:
         self.n, self._asked, self._told, self._strategy = told.n, asked, told, strategy
 
     def at(self, p: int, k: Count) -> Key:
-        """Return the key behind the threshold at its own rank, and else one that is surely less or more."""
+        """Return the key behind the threshold at its own rank, or else a surely smaller or larger key."""
         one, own, n = self._asked[p], self._told.found[p], self.n[p]
         rank, key = (n - own.errors, own.key - 1) if one.normal else (own.errors + 1, own.key)
         known = k == rank
         if self._strategy.counts(one):  # errors that were counted have a threshold of their own
             count = self._told.beyond[p]
             known = known | (k == (n - count if one.normal else count + 1))
-        # where nothing is certified, all points lie on the wrong side
+        # if nothing is certified, all points lie on the wrong side
         few = own.errors < 0
         greater = (k > rank) | few if one.normal else (k > rank) & (few ^ True)
         beyond = choose(greater, np.uint64(PLUS), np.uint64(MINUS))
         return choose(known, key, beyond if isinstance(beyond, np.ndarray) else int(beyond))
 
     def below(self, p: int, key: Key) -> Count:
-        """Return how many scores lie below the threshold that errors were counted at."""
+        """Return how many scores lie below the threshold at which errors were counted."""
         n, errors, beyond = self.n[p], self._told.found[p].errors, self._told.beyond[p]
-        # where nothing is certified all points are errors
+        # if nothing is certified, all points are errors
         count = choose(beyond == NO_COUNT, choose(errors == NO_COUNT, n, errors), beyond)
         return n - count if self._asked[p].normal else count
 
     def between(self, p: int, q: int, low: Key, high: Key, share: float) -> Key:
-        """Return the key of the threshold that is told: which of the scores it is, only they know."""
+        """Return the key of the stored threshold; only the scores could tell which of them it is."""
         tau = rounded(self._told.rule[1], self._told.score_type)
         return least(order_keys(tau) if tau.ndim else order_key(float(tau)), REACHED)
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing: all is told."""
+        """Do nothing, since all facts are known."""
 
     def group(self, place: int) -> "_Recorded":
-        """Return the facts of one group of many."""
+        """Return the recorded ranks of one of many groups."""
         return _Recorded(self._asked, self._told.at(place), self._strategy)
 
 
 def impossibilities(asked: Sequence[Asked], strategy: Strategy, told: Told) -> Iterator[tuple[Any, str]]:
-    """Yield in which groups something cannot be, and what, whatever is decided there."""
+    """Yield the groups with impossible facts, and a sentence about each, whatever the decision was."""
     nobody: Any = True
     for one, n, edge, beyond in zip(asked, told.n, told.edges, told.beyond, strict=True):
         yield (n < 0) | (n > MOST_SCORES), f"there cannot be so many {one.of}"
@@ -179,7 +179,7 @@ def impossibilities(asked: Sequence[Asked], strategy: Strategy, told: Told) -> I
     yield nobody, "there is no score in either class"
     promised = {one.of.label for one in asked if one.promise is not None}
     if strategy.single and not strategy.one_sided and len(promised) < 2:
-        yield True, f"{strategy.word} needs two ceilings, and one is asked for"
+        yield True, f"{strategy.word} needs two ceilings, and there is only one"
 
 
 def replayed(asked: Sequence[Asked], strategy: Strategy, told: Told) -> Decision:
@@ -190,7 +190,7 @@ def replayed(asked: Sequence[Asked], strategy: Strategy, told: Told) -> Decision
 def differences(
     asked: Sequence[Asked], strategy: Strategy, told: Told, made: Decision
 ) -> Iterator[tuple[Any, str]]:
-    """Yield in which groups something else is decided than is told, and what."""
+    """Yield the groups whose facts differ from the decision made again, and a sentence about each."""
     uncertified = "what is certified does not follow from what was asked"
     asked_for: Any = True
     for p, one in enumerate(asked):
@@ -238,7 +238,7 @@ def differences(
 
 
 def _miscounts(asked: Sequence[Asked], told: Told, made: Decision) -> Iterator[tuple[Any, str]]:
-    """Yield counts of points beyond the other class's threshold that no scores give: eq. (13)."""
+    """Yield impossible counts of points beyond the other class's threshold: eq. (13)."""
     edges = made.alarm is not None and made.clear is not None
     counted: Any = edges
     few: Any = False
@@ -265,13 +265,13 @@ def _same(one: Number, other: Number, digits: float) -> Any:
 
 
 def inconsistencies(certificate: "Certificate") -> Iterator[str]:
-    """Yield what in a certificate contradicts itself, its own texts and those of a series included."""
+    """Yield the contradictions in a certificate, including its texts and the facts about a series."""
     taken, guarantee, strategy = certificate.sampling, certificate.guarantee, certificate.overlap
     for label, n in zip(LABELS, certificate.sizes, strict=True):
         yield from _class_problems(certificate, label)
         size, errors = getattr(taken, f"effective_{label}", None), getattr(taken, f"errors_{label}", None)
         if size is not None and size > n:
-            yield f"{n:,} {label} scores cannot be worth {size:,.0f}"
+            yield f"{n:,} {label} scores cannot count as {size:,.0f} independent ones"
         if errors is not None and errors > n:
             yield f"{errors:,} of {n:,} {label} scores cannot be errors"
     if guarantee.promises != tuple(one.asked for one in certificate.clauses if one.asked):
@@ -289,13 +289,13 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     for wrong, text in impossibilities(asked, certificate.overlap, told):
         if wrong:
             yield text
-            return  # nothing is decided where something is impossible
+            return  # impossible facts have no decision
     made = replayed(asked, certificate.overlap, told)
     yield from (text for wrong, text in differences(asked, certificate.overlap, told, made) if wrong)
 
 
 def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
-    """Yield what contradicts itself in the clauses of a class; what binds, its strategy looks at."""
+    """Yield contradictions in the clauses of a class, except those that the replayed strategy finds."""
     clauses = certificate.of(label)
     kinds = [one.of.kind for one in clauses]
     if len(set(kinds)) < len(kinds) or len(kinds) > MOST_KINDS + 1:
@@ -312,7 +312,7 @@ def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
 
 
 def _told(certificate: "Certificate") -> tuple[list[Asked], Told]:
-    """Return the promises asked for, and the counts and scores that a certificate has of each population."""
+    """Return the requests of a certificate, and the counts and scores that it has of each population."""
     deltas = {"normal": certificate.guarantee.delta_fpr, "anomalous": certificate.guarantee.delta_fnr}
     asked = [Asked(one.of, one.asked, deltas[one.of.label]) for one in certificate.clauses]
 
@@ -347,13 +347,13 @@ def _weighting_problems(certificate: "Certificate", weighting: Weighting) -> Ite
             digest = weighting.digests[place]
             yield from digest_problems(name, size, digest)
             if clause.n == size and digest != clause.digest:
-                yield f"all {name} scores survived, and their digest is another one"
+                yield f"all {name} scores survived, but their digest differs from that of the clause"
     if weighting.intervals and certificate.overlap.single:
         yield f"{certificate.overlap.word} takes no intervals of weights"
 
 
 def digest_problems(name: str, n: int, digest: str | None) -> Iterator[str]:
-    """Yield that a text is no digest of n scores of a class; None where none was taken."""
+    """Yield why a text cannot be the digest of n scores of a class; None means that none was taken."""
     if digest is not None and not re.fullmatch(r"[0-9a-f]{16}", digest):
         yield f"{quoted(digest)} is not a digest of {name} scores: 16 hexadecimal digits"
     if not n and digest != _NO_SCORES:
@@ -361,7 +361,7 @@ def digest_problems(name: str, n: int, digest: str | None) -> Iterator[str]:
 
 
 def version_problems(version: str) -> Iterator[str]:
-    """Yield that a text is no version of this package."""
+    """Yield why a text cannot be a version of this package."""
     if not re.fullmatch(_VERSION, version):
         yield f"{quoted(version)} is not a version of pac-wrap-ad"
 
@@ -374,24 +374,25 @@ Kinds = Mapping[str, ArrayLike]
 
 @dataclass(frozen=True, slots=True)
 class CertificateFile:
-    """What stands in the file of a certificate: what was asked, counted and decides.
+    """The content of a certificate's file: the request, the counts and the decision.
 
     Parameters
     ----------
     overlap : object
-        What was done where the classes overlap.
+        The strategy for overlapping classes.
     score_type : str
-        The type of the calibrating scores.
+        The type of the calibration scores.
     rule : object
-        What verdicts follow.
+        The rule that verdicts follow.
     clauses : array
-        Each promise with what became of it, those about normal points first.
+        Each promise with its result, promises about normal points first.
     separable : bool, optional
-        Where ceilings were raised: whether one threshold would have kept those that were asked for.
+        If ceilings were raised: whether one threshold would have kept the requested ceilings.
     sampling, weighting, lineage, provenance : object, optional
-        How the points were taken, which certificates came before, and where the scores came from.
+        The sampling of a series, the draw by weights, the previous certificates, and the origin of the
+        scores.
     assumptions : array
-        What the promise assumes.
+        The numbers of the assumptions of the promise.
     version : str
         The version of the package that made it.
     """
@@ -409,35 +410,35 @@ class CertificateFile:
     provenance: Provenance | None = field(metadata=_OPTIONAL)
 
 
-# what a file has as the certificate has it
+# fields that a file has in the same form as the certificate
 _KEPT: Final = tuple(one.name for one in fields(CertificateFile) if one.name != "clauses")
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
-    """A rule with the promises that it keeps, and what both rest on; made by `calibrate`, never by hand.
+    """A rule for verdicts with the promises that it keeps, and their basis; made by `calibrate`.
 
     Parameters
     ----------
     guarantee : Guarantee
-        What was asked for.
+        The promises that were asked for.
     overlap : Strategy
-        What was done where the classes overlap.
+        The strategy for overlapping classes.
     clauses : tuple of Clause
-        Each promise with what became of it, those about normal points first: one for each class, or for each
-        kind of it. The rule is that of the two that bind, `fpr` and `fnr`: the normal one with the greatest
-        threshold, the anomalous one with the least, eq. (60).
+        Each promise with its result, promises about normal points first: one clause for each class, or for
+        each kind of its points. The rule follows from the two binding clauses, `fpr` and `fnr`: the normal
+        one with the greatest threshold, the anomalous one with the least, eq. (60).
     rule : Rule
-        What `verdicts` follows, for scores that have not been rounded to `score_type` yet, and others too.
+        The rule that `verdicts` follows, for scores before and after rounding to `score_type`.
     score_type : "float64", "float32" or "float16"
-        The type of the calibrating scores, to which every score is rounded before it is compared.
+        The type of the calibration scores, to which every score is rounded before it is compared.
     separable : bool, optional
-        Where ceilings were raised: whether one threshold would have kept those that were asked for.
+        If ceilings were raised: whether one threshold would have kept the requested ceilings.
     sampling, weighting, lineage, provenance : object, optional
-        How the points were taken from a time series, how they were drawn by weights, which certificates it
-        follows, and where the scores came from. The last stands apart: `==` and `verify` do not look at it.
+        The sampling of a time series, the draw by weights, the certificates that this one follows, and the
+        origin of the scores. `==` and `verify` ignore the provenance.
     assumptions : tuple of Assumption
-        What the promise assumes.
+        The assumptions of the promise.
     version : str
         The version of the package that made it.
 
@@ -470,12 +471,12 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
     @property
     def fpr(self) -> Clause:
-        """The clause about normal points that binds: the only one, unless the class has kinds."""
+        """The binding clause about normal points: the only one, unless the class has kinds."""
         return self._binding("normal")
 
     @property
     def fnr(self) -> Clause:
-        """The clause about anomalous points that binds: the only one, unless the class has kinds."""
+        """The binding clause about anomalous points: the only one, unless the class has kinds."""
         return self._binding("anomalous")
 
     def _binding(self, label: Label) -> Clause:
@@ -484,24 +485,24 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return binding(self.of(label), counted=self._is_counted(label))
 
     def clause(self, label: Label, kind: str | None = None) -> Clause:
-        """Return the clause of the promise about a class, or about a kind of it.
+        """Return the clause about a class, or about one kind of its points.
 
         Parameters
         ----------
         label : "normal" or "anomalous"
             The class.
         kind : str, optional
-            The kind; None is all points of the class.
+            The kind; None stands for all points of the class.
         """
         for one in self.clauses:
             if (one.of.label, one.of.kind) == (label, kind):
                 return one
         raise InputError(
-            f"there is no clause about {Population(label, kind)}; certificate.clauses lists those there are"
+            f"there is no clause about {Population(label, kind)}; certificate.clauses lists all clauses"
         )
 
     def of(self, label: Label) -> list[Clause]:
-        """Return the clauses about a class: one, or one for each kind and perhaps one for all of them.
+        """Return the clauses about a class: one, or one for each kind and perhaps one for all kinds.
 
         Parameters
         ----------
@@ -512,37 +513,37 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
     @property
     def by_kind(self) -> bool:
-        """Whether something is said of the kinds of a class."""
+        """Whether any clause is about a kind of points."""
         return any(one.of.kind is not None for one in self.clauses)
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many normal and how many anomalous points calibrated, of whatever kind."""
+        """The numbers of normal and of anomalous calibration points, over all kinds."""
         return points_of(self.of("normal")), points_of(self.of("anomalous"))
 
     def _is_counted(self, label: Label) -> bool:
-        """Return whether the ceilings of a class are bounds of counted errors, since the other is held."""
+        """Return whether a class's ceilings are bounds of counted errors, since the other class is held."""
         held = self.overlap
         return isinstance(held, Hold) and (held.rate == "fnr") == (label == "normal")
 
     @property
     def promises(self) -> tuple[Promise, ...]:
-        """What is promised, of all points that have labels enough for it."""
+        """The certified promises, except those with too few labels."""
         return tuple(one.certified for one in self.clauses if one.certified is not None and not one.vacuous)
 
     @property
     def uncertified(self) -> bool:
-        """Whether no threshold could be certified at all, so that every point is abstained on."""
+        """Whether no threshold could be certified at all, so that every verdict is abstain."""
         return all(one.certified is None for one in self.clauses)
 
     @property
     def thresholds(self) -> Thresholds:
-        """The threshold of each class by itself: `alarm_from` and `clear_below` of the clauses that bind."""
+        """The threshold of each class alone: `alarm_from` and `clear_below` of the binding clauses."""
         return Thresholds(self.fpr.threshold, self.fnr.threshold)
 
     @property
     def regime(self) -> Regime:
-        """How the two thresholds lie."""
+        """The regime of the two thresholds: separated, overlapping or vacuous."""
         fpr, fnr = self.fpr, self.fnr
         if fpr.vacuous or fnr.vacuous:
             return Regime.VACUOUS
@@ -551,10 +552,10 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
     @property
     def exclusions(self) -> Thresholds:
-        """Which scores rule out a label, before they are rounded: what the prediction sets follow.
+        """The thresholds that rule out a label, for scores before rounding; prediction sets follow them.
 
-        Where one threshold decides everything it rules out one label or the other; else each class's own
-        threshold rules out that class.
+        A single threshold that decides all points rules out one label or the other. Otherwise each class's
+        own threshold rules out that class.
         """
         if self.uncertified:
             return Thresholds(alarm_from=inf, clear_below=-inf)
@@ -565,9 +566,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return Thresholds(None if self.fpr.asked is None else tau, clear)
 
     def undecidable(self, kind: ScoreType) -> tuple[float, ...]:
-        """Return the scores of a narrower type that had to be wider to be decided: a threshold is that near.
+        """Return the scores of a narrower type that are too close to a threshold to be decided reliably.
 
-        Where the calibration score behind the threshold has no more digits than the type, none were lost.
+        If the calibration score behind the threshold fits the narrower type, no digits are lost.
 
         Parameters
         ----------
@@ -595,22 +596,22 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing useful is promised: too few labels, or no single threshold could be certified."""
+        """Whether a requested ceiling is not certified: too few labels, or no single threshold possible."""
         return any(one.lacking for one in self.clauses)
 
     @property
     def overstated(self) -> tuple[str, ...]:
-        """The classes whose points of a series are worth too few independent ones for what is promised.
+        """The classes whose effective sample size in a series is too small for the promise, or unknown.
 
-        So few that the share of errors of the rule is more than their own budget allows, eq. (137), or nobody
-        knows how many. More than half of their number count as all.
+        It is too small if the rule's share of errors exceeds the budget of so few points: eq. (137). An
+        effective size of more than half the number of points counts as the whole number.
         """
         taken, found = self.sampling, []
         for label in LABELS if taken is not None and not self.uncertified else ():
             clause = self._binding(label)
             budget, effective = clause.budget, getattr(taken, f"effective_{label}")
             if budget is None or budget.errors is None:
-                continue  # nothing is promised that could be wrong
+                continue  # without a promise, none can be wrong
             if effective is None:
                 found.append(label)
             elif 2.0 * effective < clause.n:
@@ -623,7 +624,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
     @property
     def claim(self) -> Claim:
-        """What is claimed of the two classes, or of the two kinds that bind, as the strategy sees it."""
+        """The claim about the two classes, or about the two binding kinds, as a strategy reads it."""
         fpr, fnr = self.fpr, self.fnr
         return Claim(
             tuple(one.asked for one in (fpr, fnr) if one.asked is not None),
@@ -638,11 +639,11 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
     @property
     def confidence(self) -> float:
-        """How surely all ceilings hold together that are promised: eq. (97), and eq. (12) where it must add.
+        """The confidence that all certified ceilings hold together: eq. (97), or eq. (12).
 
-        Where the two classes are independent samples, and no ceiling was chosen on both, their confidences
-        multiply, those of ceilings that are kept as asked by their exact tails. Else the deltas add up. Of
-        the kinds of a class see eqs. (99) and (100).
+        If the two classes are independent samples, and no ceiling was chosen on both, their confidences
+        multiply, with the exact tails of ceilings kept as requested. Otherwise the deltas add up. For kinds
+        see eqs. (99) and (100).
         """
         if self.by_kind:
             sides = (confidence_of_kinds(self.of(one), counted=self._is_counted(one)) for one in LABELS)
@@ -651,13 +652,13 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
     @property
     def confidences(self) -> dict[str, float]:
-        """How surely each ceiling holds that is promised, by the name of its rate."""
+        """The confidence of each certified ceiling, by the name of its rate."""
         sure = self.overlap.confidences(self.claim, exact=self._drawn["exact"])
         return {name: float_below(one) for name, one in sure.items()}
 
     @property
     def _drawn(self) -> dict[str, bool]:
-        """Whether the classes are independent of each other, and the numbers of points of the scores."""
+        """Whether the classes are independent, and whether the sizes are independent of the scores."""
         counted = self.weighting is None or not self.weighting.intervals
         return {"independent": are_independent(self.assumptions), "exact": counted}
 
@@ -667,25 +668,24 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         Parameters
         ----------
         scores : array-like of float
-            One score per point; infinities are scores too, and NaN is a missing one.
+            One score per point; infinities are legal scores, and NaN is a missing score.
         on_missing : "abstain" or "stop"
-            Whether points without a score are abstained on, with a `MissingScoreWarning` that counts them, or
-            refused.
+            Whether points without a score get the verdict -1, with a `MissingScoreWarning` that counts them,
+            or raise an error.
         """
         return self.rule.verdicts(scores, on_missing)
 
     def evaluate(
         self, normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds, *, confidence: float = 0.95
     ) -> tuple[Measured, ...]:
-        """Return how the points of each class and kind did that were not used to calibrate.
+        """Return the error rates on held-out points of each class and kind, with intervals and ceilings.
 
         Parameters
         ----------
-        normal, anomalous : array-like of float, or mapping of kinds to such
-            The scores of each class. A kind that was not there at calibration is measured too; nothing is
-            promised of it.
+        normal, anomalous : array-like of float, or mapping of kinds to such arrays
+            The scores of each class. A kind without calibration points is measured too, without a ceiling.
         confidence : float
-            How surely each interval holds its rate.
+            The confidence of each interval.
         """
         counts: dict[Label, dict[str | None, Tally]] = {}
         for side, (label, given) in enumerate(zip(LABELS, (normal, anomalous), strict=True)):
@@ -699,9 +699,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return measured_kinds(self.clauses, counts, check_rate("confidence", confidence))
 
     def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
-        """Return whether each score leaves label 0 and label 1 possible, in two columns: eq. (11).
+        """Return for each score whether label 0 and label 1 are possible, in two columns: eq. (11).
 
-        A point without a score keeps both. The parameters are those of `Certificate.verdicts`.
+        For a point without a score both are. The parameters are those of `Certificate.verdicts`.
         """
         return self.exclusions.prediction_sets(scores, on_missing)
 
@@ -713,24 +713,24 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         normal_weights: Weights | None = None,
         anomalous_weights: Weights | None = None,
     ) -> "Verification":
-        """Recompute it from the scores it was made of, and say where the two differ.
+        """Make the certificate again from its calibration scores, and return where the two differ.
 
-        This shows that the scores, in any order unless they have weights, give the certificate. It does not
-        show that the detector gave these scores, that the labels are right, or that nobody chose the rows.
+        This shows that these scores give the certificate, in any order unless they have weights. It does not
+        show that the detector gave these scores, that the labels are right, or that nobody selected the rows.
 
         Parameters
         ----------
-        normal, anomalous : array-like of float, or mapping of kinds to such
-            The calibration scores of each class, by kind for a certificate of kinds. Those of a wider type
-            than the certificate's are rounded to it first: a float32 that was written as 0.3 comes back as a
-            double.
-        normal_weights, anomalous_weights : array-like of float, or pair of such, optional
+        normal, anomalous : array-like of float, or mapping of kinds to such arrays
+            The calibration scores of each class, by kind for a certificate with kinds. Scores of a wider type
+            than the certificate's are rounded to its type first, as a float32 written to a text file comes
+            back as a double.
+        normal_weights, anomalous_weights : array-like of float, or pair of arrays, optional
             The weights that `calibrate` was given, if any, in the order of the scores.
 
         Returns
         -------
         Verification
-            True if nothing differs; printed, it says what does.
+            True if nothing differs; printed, it lists the differences.
 
         Examples
         --------
@@ -747,19 +747,19 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
     @property
     def checksum(self) -> str:
-        """A digest of all it says, whatever is known of its provenance: what monitors and successors name."""
+        """A digest of the certificate without its provenance, by which monitors and successors name it."""
         return checksum_of(self.bare.to_json())
 
     @property
     def diagnosis(self) -> tuple[str, ...]:
-        """Sentences that say why the thresholds lie as they do, and which labels are missing."""
+        """Sentences that explain the thresholds and tell which labels are missing."""
         from pac_wrap.report.sentences import diagnosis_of
 
         return diagnosis_of(self)
 
     @property
     def shortfall(self) -> str | None:
-        """What was asked for and is not promised, and what it would take; None if all of it is promised."""
+        """The requested ceilings that are not certified, and what they need; None if all are certified."""
         from pac_wrap.report.sentences import shortfall_of
 
         return shortfall_of(self)
@@ -774,33 +774,33 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         metrics: Metrics | None = None,
         detector: str | None = None,
     ) -> None:
-        """Write a report: one HTML page that can be passed on, Markdown, JSON or a picture, by its name.
+        """Write a report as a self-contained HTML page, Markdown, JSON or a picture, by the file's name.
 
         Parameters
         ----------
         path : str or path
-            The file: .html, .md or .json; .svg or .png with the scores.
-        normal, anomalous : array-like of float, or mapping of kinds to such, optional
-            The calibration scores of each class, which a certificate does not keep. With them the page shows
-            both classes, and lets its reader choose another certified threshold.
+            The file to write, ending in .html, .md or .json; with the scores also .svg or .png.
+        normal, anomalous : array-like of float, or mapping of kinds to such arrays, optional
+            The calibration scores of each class, which a certificate does not store. With them, the page
+            shows both classes and lets its reader choose another certified threshold.
         prevalence : float or pair of floats, optional
-            The share of anomalies among future points; by default that of the calibration points.
+            The share of anomalies among future points; by default their share among the calibration points.
         metrics : Metrics, optional
-            Rates measured on points that were not used to calibrate; made by `evaluate`.
+            Error rates on held-out points, made by `evaluate`.
         detector : str, optional
-            What the detector is called.
+            The name of the detector.
 
         Raises
         ------
         InputError
-            If the scores are not those the certificate was made from, or the format is unknown.
+            If these are not the scores that the certificate was made from, or the format is unknown.
         """
         from pac_wrap.report.render import write
 
         write(self, path, normal, anomalous, metrics=metrics, detector=detector, prevalence=prevalence)
 
     def plot(self, normal: ArrayLike, anomalous: ArrayLike, ax: "Axes | None" = None) -> "Axes":
-        """Draw the scores of both classes with the thresholds; needs matplotlib.
+        """Return axes with the scores of both classes and the thresholds drawn; needs matplotlib.
 
         Parameters
         ----------
@@ -835,7 +835,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return short(self)
 
     def to_form(self) -> CertificateFile:
-        """Return the content of its file."""
+        """Return the content of the certificate's file."""
         deltas = {"normal": self.guarantee.delta_fpr, "anomalous": self.guarantee.delta_fnr}
         clauses = tuple(one.to_form(deltas[one.of.label]) for one in self.clauses)
         return CertificateFile(clauses=clauses, **{name: getattr(self, name) for name in _KEPT})
@@ -856,6 +856,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 def no_certificate(
     given: object, wanted: str = "certificate must be a Certificate", **remedies: str
 ) -> InputError:
-    """Return the refusal of what is no certificate of two classes, with the remedy for its type."""
+    """Return the error for an object that is not a certificate of two classes, with a remedy for its type."""
     name = type(given).__name__
     return InputError(f"{wanted}, got {name}; {remedies.get(name, 'load a file with Certificate.load')}")

@@ -1,4 +1,4 @@
-"""Several detectors on the same labels, compared by what all can certify at once, at every threshold."""
+"""Comparison of several detectors on the same labels, by bounds that hold for all of them together."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ from pac_wrap.ranks.memory import auc, is_upside_down
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One detector: its AUC, what it certifies at every threshold, and whom the ceilings leave undecided.
+    """One detector: its name, AUC and curve, and the share of points that the ceilings leave undecided.
 
-    `abstained` is the mean of the two classes' shares of calibration points between the two thresholds of the
-    curve that keep the ceilings asked for.
+    `abstained` is the mean over both classes of the share of calibration points between the two thresholds of
+    the curve that keep the requested ceilings.
     """
 
     name: str
@@ -34,23 +34,23 @@ class Contender:
 
     @property
     def common_ceiling(self) -> float:
-        """The least ceiling that one threshold keeps for both rates; 1 if none does."""
+        """The lowest ceiling that one threshold keeps for both rates; 1 if no threshold does."""
         _, fpr, fnr = self.curve.steps()
         return float(np.maximum(fpr, fnr).min())
 
     def fnr_at(self, max_fpr: float) -> float:
-        """Return the least bound of the FNR where the FPR keeps a ceiling; 1 if it does nowhere."""
+        """Return the lowest bound of the FNR with the FPR within a ceiling; 1 if no threshold keeps it."""
         _, fpr, fnr = self.curve.steps()
         return float(fnr[fpr <= max_fpr].min(initial=1.0))
 
     def fpr_at(self, max_fnr: float) -> float:
-        """Return the least bound of the FPR where the FNR keeps a ceiling; 1 if it does nowhere."""
+        """Return the lowest bound of the FPR with the FNR within a ceiling; 1 if no threshold keeps it."""
         _, fpr, fnr = self.curve.steps()
         return float(fpr[fnr <= max_fnr].min(initial=1.0))
 
 
 def confidence_of(contenders: Sequence[Contender]) -> Decimal:
-    """Return how surely all bounds of all detectors hold at once."""
+    """Return the confidence that all bounds of all detectors hold together."""
     # the deltas of a class add up, since all detectors have the same points; the classes are independent
     curves = [one.curve for one in contenders]
     sides = ([curve.normal for curve in curves], [curve.anomalous for curve in curves])
@@ -60,10 +60,10 @@ def confidence_of(contenders: Sequence[Contender]) -> Decimal:
 def compare_scores(
     columns: Mapping[str, tuple[Scores, NDArray[bool_]]], guarantee: Guarantee
 ) -> list[Contender]:
-    """Return the detectors, the one that abstains least first; all bounds of all of them hold at once.
+    """Return the detectors, the one that abstains least first; all bounds of all detectors hold together.
 
-    Each column is the scores and where the labels mark an anomaly. Each delta is divided once, among the
-    detectors: any threshold of any of them may then be chosen, and picking the best costs nothing more.
+    Each column has the scores and a mask of the anomalies. Each delta is divided once among the detectors, so
+    any threshold of any detector may be chosen, and picking the best costs nothing more.
     """
     refuse_tolerance(
         guarantee,
@@ -86,7 +86,7 @@ def compare_scores(
         if area is not None and is_upside_down(area, classes[0].size, classes[1].size):
             warnings.warn(
                 f"{name!r}: anomalies score lower than normal points (AUC {area:.3f});"
-                " if it is upside down, negate it",
+                " if the column is upside down, negate it",
                 UpsideDownWarning,
                 stacklevel=2,
             )

@@ -1,4 +1,4 @@
-"""Error rates of verdicts against labels, each with its exact interval; abstentions are counted apart."""
+"""Error rates of verdicts against labels, with exact intervals; abstentions are counted separately."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -26,16 +26,16 @@ _SIGNIFICANT: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """How verdicts did on labelled points that were not used to calibrate.
+    """The error and abstention rates of verdicts on held-out labelled points.
 
     An abstention is not an error, but it stays in the denominator: FPR = P(verdict 1 | normal).
 
     Attributes
     ----------
     fpr, fnr, err : Rate
-        False alarms among normal points, misses among anomalous ones, and both among all.
+        The shares of false alarms among normal points, misses among anomalous points, and both among all.
     ambiguity, abstained_normal, abstained_anomalous : Rate
-        Abstentions among all points, and among those of each class.
+        The shares of abstentions among all points, and among the points of each class.
     """
 
     fpr: Rate
@@ -47,7 +47,7 @@ class Metrics:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many normal and how many anomalous points there were."""
+        """The numbers of normal and of anomalous points."""
         return self.fpr.n, self.fnr.n
 
     @property
@@ -70,7 +70,7 @@ class ExactViolation:
     Attributes
     ----------
     fpr, fnr : float or None
-        That of each rate; None where nothing is promised.
+        The probability for each rate; None without a ceiling.
     """
 
     fpr: float | None
@@ -79,16 +79,16 @@ class ExactViolation:
 
 @dataclass(frozen=True, slots=True)
 class ViolationRate:
-    """What simulated calibrations did: how many broke a ceiling, and the rates they had on average.
+    """The results of simulated calibrations: how many broke a ceiling, and their average rates.
 
     Attributes
     ----------
     fpr, fnr : Rate or None
-        How often the ceiling of each rate was exceeded; None where nothing is promised.
+        The share of calibrations that exceeded the ceiling of each rate; None without a ceiling.
     mean_fpr, mean_fnr, ambiguity : float or None
-        The rates, and the share that is abstained on, on average.
+        The average error rates, and the average share of abstentions.
     separated : Rate
-        How often one threshold was enough.
+        The share of calibrations with separated classes, so that one threshold was enough.
     """
 
     fpr: Rate | None
@@ -139,7 +139,7 @@ def evaluate(
     anomaly_label : object
         The label that marks an anomaly.
     confidence : float
-        How surely each interval holds its rate.
+        The confidence of each interval.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def evaluate(
     Raises
     ------
     InputError
-        If verdicts and labels do not fit together, or either is none of its kind.
+        If verdicts and labels differ in length, or one of them has a wrong value.
 
     Examples
     --------
@@ -170,14 +170,14 @@ def evaluate(
 
 
 def tally(verdicts: NDArray[np.int8], anomalous: NDArray[np.bool_]) -> Tally:
-    """Return how often each verdict, 0, 1 and -1 (the columns), falls on either class; tallies add up."""
+    """Return the counts of verdicts 0, 1 and -1 (columns) in each class (rows); counts can be added."""
     # -1 is the last of three columns
     places = np.where(verdicts < 0, 2, verdicts) + 3 * anomalous
     return np.bincount(places, minlength=6).reshape(2, 3)
 
 
 def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
-    """Return the rates that a tally amounts to."""
+    """Return the rates that follow from the counts of a tally."""
     (cleared, alarms, left_normal), (misses, caught, left_anomalous) = counts.tolist()
     normal, anomalous = cleared + alarms + left_normal, misses + caught + left_anomalous
 
@@ -195,8 +195,8 @@ def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
 def all_exceeded(errors: ArrayLike, n: ArrayLike, ceilings: ArrayLike) -> list[int]:
     """Return the places of the rates significantly above their ceilings, the most significant first.
 
-    All are one family, by Holm's steps, eq. (24): if every ceiling holds, one is called exceeded in 5 % of
-    looks at most. A ceiling of NaN and a rate without points are not tested.
+    All tests form one family, by Holm's steps, eq. (24): if every ceiling holds, any is called exceeded with
+    chance at most 5 %. A ceiling of NaN and a rate without points are not tested.
     """
     counts, sizes, rates = np.asarray(errors), np.asarray(n), np.asarray(ceilings, dtype=np.float64)
     tested = (sizes > 0) & ~np.isnan(rates)
@@ -215,7 +215,7 @@ def all_exceeded(errors: ArrayLike, n: ArrayLike, ceilings: ArrayLike) -> list[i
 
 
 def as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
-    """Return verdicts as int8; what is none of 1, 0 and -1 is refused."""
+    """Return verdicts as int8; values other than 1, 0 and -1 raise an error."""
     array = as_array(verdicts, "verdicts")
     if array.dtype.names:
         raise InputError("verdicts must be a list of 1, 0 and -1 (abstained), got rows of several fields")
@@ -228,18 +228,18 @@ def as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How the points of one kind or class did that were not used to calibrate.
+    """The error rate of one kind or class on held-out points, with its ceiling.
 
     Attributes
     ----------
     name : str
-        What they are.
+        The name of the kind or class.
     ceiling : float or None
-        The promised ceiling.
+        The promised ceiling; None without a promise.
     rate, abstained : Rate
-        The errors among them, and the points that were left undecided.
+        The share of errors, and the share of points that were left undecided.
     exceeded : bool
-        Whether the rate is significantly above the ceiling; all that are measured together are one family.
+        Whether the rate is significantly above its ceiling; rates measured together form one family of tests.
     """
 
     name: str
@@ -267,7 +267,7 @@ class Measured:
 
     @property
     def finding(self) -> str:
-        """Whether the ceiling held, in a word or two."""
+        """The comparison of the rate with its ceiling, in a few words."""
         if self.ceiling is None:
             return "nothing promised"
         if self.exceeded or not self.rate.n:
@@ -282,7 +282,7 @@ class Measured:
 def measured_kinds(
     clauses: "Iterable[Clause]", counts: Mapping[Label, Mapping[str | None, Tally]], confidence: float = 0.95
 ) -> tuple[Measured, ...]:
-    """Return the metrics from tallies of the kinds of each class; None is a class without kinds."""
+    """Return the measured rates from tallies by class and kind; None stands for a class without kinds."""
     ceilings = {(one.of.label, one.of.kind): one.ceiling if one.kept else None for one in clauses}
     rows = []
     for wrong, label in zip((1, 0), LABELS, strict=True):

@@ -1,4 +1,4 @@
-"""Where a certificate comes from: its scores, the series they were taken from, and those before it."""
+"""The origin of a certificate: its scores, the sampling of a series, and the certificates before it."""
 
 import os
 import re
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 Engine = Literal["memory", "duckdb", "spark", "dask", "sql"]
 Reduce = Literal["max", "mean", "last"]
-# so many digests of earlier certificates are kept, the latest
+# how many digests of earlier certificates are stored, the latest ones
 MOST_ANCESTORS: Final = 50
 _DATE: Final = "%Y-%m-%dT%H:%M:%SZ"
 _MOST_TABLES: Final = 10
 _CUT: Final = "..."
 # a file with many brackets is not read, see `pac_wrap.base.codec`: a name with more of them loses them
 _MOST_BRACKETS: Final = 5
-# so many new scores are looked at, and from so few on
+# the most new scores that are checked, and the fewest
 _LOOKED_AT: Final = 1000
 _FEWEST: Final = 20
 # of one class of n calibration points, more lie outside with a chance of (n + 1) / 2^n: eq. (136)
@@ -41,26 +41,26 @@ _OPTIONAL: Final = {"optional": True}
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where scores came from: what is not known is None. Texts are cut, and what is invisible is written out.
+    """The origin of scores; unknown facts are None, texts are shortened, invisible characters spelled out.
 
     Attributes
     ----------
     score : str, optional
         The column of scores.
     tables : sequence of str
-        The tables, as they were named.
+        The names of the tables.
     detector : str, optional
         The class of the detector.
     date : str, optional
-        When, in UTC, such as "2027-01-31T12:00:00Z".
+        The time in UTC, such as "2027-01-31T12:00:00Z".
     engine : "memory", "duckdb", "spark", "dask" or "sql", optional
-        What read the scores.
+        The engine that read the scores.
     lowest, highest : float, optional
-        The least and the greatest calibration score, both or neither.
+        The lowest and the highest calibration score, both or neither.
     trained : pair of int, optional
-        How many normal and how many anomalous rows trained the detector.
+        The numbers of normal and of anomalous rows that trained the detector.
     notes : sequence of str, optional
-        What else was noticed when the scores were made, a sentence each.
+        Further observations about the scores, a sentence each.
     """
 
     score: str | None = field(default=None, metadata=_OPTIONAL)
@@ -124,14 +124,14 @@ class Provenance:
 
 
 class Traced:
-    """What may carry its provenance: a certificate, or a curve. Two that differ in it alone are equal."""
+    """Base of certificates and curves, which may carry a provenance; it does not affect equality."""
 
     __slots__ = ()
 
     provenance: Provenance | None
 
     def with_provenance(self, **facts: Any) -> Self:
-        """Return a copy with more facts about where it comes from."""
+        """Return a copy with more facts in its provenance."""
         if not facts:
             return self
         known = [one.name for one in fields(Provenance)]
@@ -139,19 +139,19 @@ class Traced:
             if name not in known:
                 raise InputError(f"provenance knows no {quoted(name)}; it has {', '.join(known)}")
         noted = replace(self.provenance or Provenance(), **facts)
-        return replace(self, provenance=noted)  # type: ignore[type-var]  # whoever is traced is a dataclass
+        return replace(self, provenance=noted)  # type: ignore[type-var]  # every subclass is a dataclass
 
     @property
     def bare(self) -> Self:
-        """The same without its provenance: one that is the same byte for byte wherever the scores were."""
+        """A copy without its provenance, the same byte for byte wherever the scores were stored."""
         return replace(self, provenance=None)  # type: ignore[type-var]  # as above
 
 
 class Doubt:
-    """A look at the first new scores: whether they may be another detector's than a certificate's.
+    """A check of the first new scores: they may come from another detector than the certificate's.
 
-    They may be if their column has another name, or if half of them lie outside the calibration scores, as
-    they also do where only alarms were labelled. Each is warned of once.
+    It warns once if their column has another name, and once if half of them lie outside the range of the
+    calibration scores. That also happens if only alarms were labelled.
     """
 
     def __init__(self, provenance: Provenance | None, score: str) -> None:
@@ -161,14 +161,14 @@ class Doubt:
         made_from = self._known.score
         if made_from is not None and made_from != harmless(score):
             warnings.warn(
-                f"the certificate was made from column {quoted(made_from)}, not {quoted(score)}; are they the"
-                " same detector's scores?",
+                f"the certificate was made from column {quoted(made_from)}, not {quoted(score)}; check that"
+                " both hold scores of the same detector",
                 PACWrapWarning,
                 stacklevel=2,
             )
 
     def see(self, scores: NDArray[np.floating[Any]]) -> None:
-        """Look at some more scores; missing ones do not count."""
+        """Check some more scores; missing scores do not count."""
         if self._ended or self._known.lowest is None or self._known.highest is None:
             return
         first = scores[: _LOOKED_AT - self._seen]
@@ -179,29 +179,29 @@ class Doubt:
             self.end()
 
     def end(self) -> None:
-        """Say what is to be said if no more scores come."""
+        """Warn if it is due, after the last scores."""
         if self._ended:
             return
         self._ended = True
         if self._seen >= _FEWEST and self._outside >= _HALF * self._seen:
             warnings.warn(
                 f"{self._outside:,} of the first {self._seen:,} scores lie outside those of the calibration,"
-                f" {self._known.lowest:.6g} to {self._known.highest:.6g}; are they the same detector's,"
-                " and were points labelled whatever their scores?",
+                f" {self._known.lowest:.6g} to {self._known.highest:.6g}; check that they come from the same"
+                " detector, and that points were labelled whatever their scores",
                 PACWrapWarning,
                 stacklevel=2,
             )
 
 
 def now() -> str:
-    """Return the time as a provenance has it; that of SOURCE_DATE_EPOCH, so that files can be made again."""
+    """Return the time as text, or that of SOURCE_DATE_EPOCH, so that files can be reproduced."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     known = re.fullmatch("[0-9]{1,11}", fixed) is not None
     return (datetime.fromtimestamp(int(fixed), UTC) if known else datetime.now(UTC)).strftime(_DATE)
 
 
 def harmless(text: str, name: str = "score") -> str:
-    """Return a text as a provenance has it: printable, not too long, and with few brackets."""
+    """Return a text that is safe in a provenance: printable, not too long, and with few brackets."""
     if not isinstance(text, str):
         raise InputError(f"{name} must be a text, got {quoted(text)}")
     for sign in "[{":
@@ -228,11 +228,11 @@ def _is_date(text: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The windows, their spacing and the split of a series, and how many independent points they are worth.
+    """The windows, their spacing, the split and the effective sample sizes of a time series.
 
     `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random",
-    "series" if whole series calibrate, or "none" if every window does. An effective size is None where
-    nothing can be said. The errors are the calibration points that the rule misjudges.
+    "series" if whole series calibrate, or "none" if every window does. An effective sample size is None if it
+    is unknown. The errors are the calibration points that the rule misjudges.
     """
 
     length: int
@@ -268,7 +268,7 @@ class Sampling:
 
     @property
     def worth(self) -> str:
-        """How many independent points the windows count as, in words."""
+        """The effective sample sizes of the windows, in words."""
         pairs = (("normal", self.effective_normal), ("anomalous", self.effective_anomalous))
         known = [f"about {size:,.0f} independent {name} scores" for name, size in pairs if size is not None]
         unknown = [f"it is unknown what the {name} scores are worth" for name, size in pairs if size is None]
@@ -287,19 +287,19 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The place of a certificate among those that followed each other; made by `recalibrate`.
+    """The place of a certificate in a sequence of recalibrations; made by `recalibrate`.
 
     Attributes
     ----------
     number : int
         How many certificates came before.
     ledger : bool
-        Whether all of them share one delta, so that none ever fails but for that chance: eq. (92). Else each
-        has its own, and the chances add up.
+        Whether all certificates share one delta, the chance that any of them ever fails: eq. (92). Otherwise
+        each has its own, and the chances add up.
     delta_fpr, delta_fnr : float
-        The deltas of the first one.
+        The deltas of the first certificate.
     ancestors : tuple of str
-        The digests of those that came before, the latest last; 50 at most.
+        The digests of the certificates before, the latest last; at most 50.
     """
 
     number: int
@@ -318,16 +318,16 @@ class Lineage:
             raise InputError("an ancestor is a digest of 64 hexadecimal digits")
 
     def delta(self, first: float) -> float:
-        """Return the delta of this certificate, never more than its share."""
+        """Return the delta of this certificate: its share, rounded down."""
         if not self.ledger:
             return first
-        # the first has half of all, so that all together have twice its delta
+        # the first has half of the total, so that all together have twice its delta
         share = 2 * Fraction(first) / ((self.number + 1) * (self.number + 2))
         nearest = float(share)
         return nearest if Fraction(nearest) <= share else nextafter(nearest, 0.0)
 
     def problems(self, guarantee: "Guarantee", overlap: "Strategy") -> Iterator[str]:
-        """Yield what of a guarantee and a strategy this place does not allow."""
+        """Yield what a guarantee and a strategy have that this place in the lineage does not allow."""
         if not (overlap.keeps_delta if self.ledger else overlap.proved):
             yield f"the delta of {overlap} is not its share in the lineage"
         for promise in guarantee.promises:
@@ -341,6 +341,6 @@ class Lineage:
             return f"number {self.number + 1} after {latest}; each has its own delta, and they add up"
         total = max(self.delta_fpr, self.delta_fnr)
         return (
-            f"number {self.number + 1} after {latest}; of all certificates, ever, one fails with a chance of"
-            f" at most {rounded_up(2.0 * total)} per side"
+            f"number {self.number + 1} after {latest}; the chance that any certificate of this lineage ever"
+            f" fails is at most {rounded_up(2.0 * total)} per rate"
         )

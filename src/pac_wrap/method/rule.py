@@ -1,4 +1,4 @@
-"""The rule that verdicts follow, counts of verdicts, and the two thresholds by rank, one from each class."""
+"""The rule for verdicts, counts of verdicts, and the two thresholds by rank, one from each class."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
@@ -41,19 +41,19 @@ from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
 from pac_wrap.tails.bounds import Budget
 
 LARGEST: Final = float_info.max
-# up to so many scores one binary search is the faster way
+# up to this many scores, one binary search is faster
 _FEW: Final = 512
 # scores per thread from which threads pay: starting one takes as long as deciding some hundred thousand
 _MANY: Final = 1 << 22
 _DOUBLE: Final = np.dtype(np.float64)
 _SINGLE: Final = np.dtype(np.float32)
 _NOWHERE: Final[Places] = np.empty(0, dtype=np.intp)
-# how a prediction set is spelt: its place is 1 if label 0 is possible, and 2 more if label 1 is
+# the texts of prediction sets; the place is 1 if label 0 is possible, plus 2 if label 1 is
 SETS: Final = ("{}", "{0}", "{1}", "{0,1}")
 
 
 class Verdict(IntEnum):
-    """What is declared about a point.
+    """The verdict on a point: normal, anomaly or abstain.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many points are alarms and declared normal, lack a score, and are of groups never seen."""
+    """Counts of points: alarms, declared normal, all, without a score, and in groups never seen."""
 
     alarms: int = 0
     clears: int = 0
@@ -79,7 +79,7 @@ class Counted:
 
     @classmethod
     def of(cls, verdicts: NDArray[np.int8], missing: int, unseen: int = 0) -> "Counted":
-        """Return the counts of verdicts, of which some are those of points without a score."""
+        """Return the counts of verdicts, given how many points lack a score or have an unseen group."""
         alarms, clears = (int(np.count_nonzero(verdicts == one)) for one in (Verdict.ANOMALY, Verdict.NORMAL))
         return cls(alarms, clears, verdicts.size, missing, unseen)
 
@@ -98,20 +98,21 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What verdicts follow: normal below one score, anomaly from another on, abstain between.
+    """The rule for verdicts: normal below one score, anomaly from another score on, abstain in between.
 
     Parameters
     ----------
     normal_below : float
-        A lower score is declared normal; -inf declares none.
+        Lower scores are declared normal; with -inf, none is.
     anomaly_from : float
-        This score and every higher one is declared an anomaly; inf declares none, not even a score of inf.
-        It is never less than `normal_below`. Two equal ones are a single threshold: no point is abstained on.
+        This score and all higher ones are declared anomalies; with inf, none is, not even a score of inf.
+        It must not be less than `normal_below`. If both are equal, this is a single threshold without
+        abstention.
 
     Raises
     ------
     InputError
-        If `normal_below` exceeds `anomaly_from`, or one of them is no number.
+        If `normal_below` exceeds `anomaly_from`, or one of them is not a number.
 
     Examples
     --------
@@ -139,7 +140,7 @@ class Rule:
 
     @property
     def single(self) -> bool:
-        """Whether this is one threshold, so that no point is ever abstained on."""
+        """Whether this is a single threshold, so that no verdict is abstain."""
         low, high = self.normal_below, self.anomaly_from
         return low == high and (low != 0.0 or order_key(low) == order_key(high))
 
@@ -149,16 +150,16 @@ class Rule:
         return None if self.single else (self.normal_below, self.anomaly_from)
 
     def before_rounding(self, kind: ScoreType) -> "Rule":
-        """Return the rule that says of a score what this one says of it rounded to a type: eq. (26).
+        """Return the rule that decides an unrounded score as this one decides the rounded score: eq. (26).
 
         Parameters
         ----------
         kind : "float64", "float32" or "float16"
-            The type; the rule is right for scores that have been rounded, too.
+            The type to which scores are rounded; the rule is correct for rounded scores, too.
         """
         if kind == "float64":
             return self
-        # inf stays: it means never, also for what rounds to inf
+        # inf stays: it means never, also for scores that round to inf
         alarm = inf if self.anomaly_from == inf else rounding_edge(self.anomaly_from, kind)
         return Rule(alarm if self.single else rounding_edge(self.normal_below, kind), alarm)
 
@@ -180,12 +181,12 @@ class Rule:
         return codes
 
     def decided(self, scores: ArrayLike) -> tuple[NDArray[np.int8], Places]:
-        """Return the verdict on each score and the positions of missing ones, of which nobody is warned.
+        """Return the verdict on each score, and the positions of missing scores, without a warning.
 
         Parameters
         ----------
         scores : array-like of float
-            One score per point, NaN where it is missing, which is abstained on.
+            One score per point; NaN is a missing score, with the verdict -1.
         """
         steps = self._steps
         if steps is None or steps.outdated():
@@ -198,7 +199,7 @@ class Rule:
         Parameters
         ----------
         scores : array-like of float
-            One score per point, and one point at least; a missing one is abstained on.
+            One score per point, at least one; missing scores count as abstentions.
         """
         verdicts = self.verdicts(scores)
         if verdicts.size == 0:
@@ -206,7 +207,7 @@ class Rule:
         return float(np.count_nonzero(verdicts == Verdict.ABSTAIN) / verdicts.size)
 
     def _make_steps(self) -> "Steps":
-        """Return the verdicts as a step function: they change only where a threshold is reached."""
+        """Return the verdicts as a step function, which changes only at the thresholds."""
         low, high, single = self.normal_below, self.anomaly_from, self.single
         cuts = [] if low == -inf or (single and high == inf) else [(low, Verdict.NORMAL)]
         if not single and high < inf:
@@ -218,10 +219,10 @@ class Rule:
 
 
 class Steps:
-    """The code `codes[i]` for a score that reaches the first `i` of two edges at most, compared with `>=`.
+    """A step function of scores: `codes[i]` for a score that reaches exactly the first `i` of its edges (>=).
 
-    At the speed of memory: no large temporaries, every core if it pays.
-    `ends` and `codes` are for a binary search, the faster way for few scores.
+    It runs at the speed of memory: no large temporaries, and every core if that pays.
+    `ends` and `codes` serve a binary search, which is faster for few scores.
     """
 
     def __init__(self, edges: Sequence[float], codes: Sequence[int]) -> None:
@@ -237,12 +238,12 @@ class Steps:
         self._flushing = flushes()
 
     def outdated(self) -> bool:
-        """Return whether the processor has begun or ceased to flush since, and an edge lies next to zero."""
+        """Return whether an edge is next to zero, and the processor began or ceased to flush subnormals."""
         return self.delicate and flushes() != self._flushing
 
     def codes_of(self, scores: ArrayLike) -> tuple[Codes, Places]:
-        """Return the code of each score, and where scores are missing; what is no score is refused."""
-        # what wraps an array, such as a memory map, is looked at as one: no copy
+        """Return the code of each score, and the places of missing scores; non-numbers raise an error."""
+        # subclasses of arrays, such as memory maps, are viewed as arrays, without a copy
         array = scores if type(scores) is np.ndarray else as_array(scores, "scores")
         kind = array.dtype
         if array.ndim == 1 and (kind.kind in "iu" or kind in (np.float64, np.float32, np.float16)):
@@ -253,7 +254,7 @@ class Steps:
         codes = np.empty(scores.size, dtype=np.int8)
         if self._filled(scores, codes):
             return codes, _NOWHERE
-        # a copy, which nobody changes meanwhile: every NaN that has got a code is found
+        # work on a copy that nobody can change meanwhile, so that every NaN is found
         own = scores.copy()
         self._filled(own, codes)
         missing = missing_places(own)
@@ -278,7 +279,7 @@ class Steps:
 
 
 class Regime(StrEnum):
-    """How the two thresholds lie; `explanation` is the sentence a user reads.
+    """The regime of the two thresholds; `explanation` is the sentence that a user reads.
 
     Examples
     --------
@@ -300,20 +301,20 @@ class Regime(StrEnum):
             Regime.SEPARATED: "one threshold can keep what is promised",
             Regime.OVERLAPPING: "the classes overlap too much for one threshold to keep the promise with"
             " these labels",
-            Regime.VACUOUS: "there are too few labels for what was asked, and nothing is promised there",
+            Regime.VACUOUS: "there are too few labels for a requested ceiling, so it is not promised",
         }[self]
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What each class's calibration points say about the scores: evidence, eqs. (7) to (11)."""
+    """The threshold of each class, from its own calibration points: eqs. (7) to (11)."""
 
     alarm_from: float | None
     clear_below: float | None
 
     @property
     def separated(self) -> bool:
-        """Whether one threshold can stand for both: clear_below >= alarm_from, eq. (13)."""
+        """Whether one threshold can serve both classes: clear_below >= alarm_from, eq. (13)."""
         if self.alarm_from is None or self.clear_below is None:
             return True
         alarm, clear = self.alarm_from, self.clear_below
@@ -323,9 +324,9 @@ class Thresholds:
 
     @property
     def rule(self) -> Rule:
-        """The rule that decides where both classes agree, and abstains between the two thresholds: eq. (11).
+        """The rule that abstains between the two thresholds, and decides elsewhere: eq. (11).
 
-        A threshold at inf that is to be reached by a score of inf is put on the largest double, since
+        If a score of inf must reach a threshold at inf, the threshold is the largest double instead, since
         `anomaly_from = inf` is never reached.
         """
         alarm, clear = self.alarm_from, self.clear_below
@@ -342,19 +343,19 @@ class Thresholds:
         return reaches(scores, self.alarm_from)
 
     def y_fp(self, scores: ArrayLike) -> NDArray[np.int8]:
-        """Return 1 where label 0 is ruled out, else 0: the predictor that keeps the FPR, eq. (8)."""
+        """Return 1 for scores that rule out label 0, else 0: the predictor that keeps the FPR, eq. (8)."""
         if self.alarm_from is None:
-            raise InputError("nothing is promised on the FPR, so y_fp has no threshold; set max_fpr")
+            raise InputError("nothing is promised about the FPR, so y_fp has no threshold; set max_fpr")
         return self._alarms(as_scores(scores)).view(np.int8)
 
     def y_fn(self, scores: ArrayLike) -> NDArray[np.int8]:
-        """Return 0 where label 1 is ruled out, else 1: the predictor that keeps the FNR, eq. (10)."""
+        """Return 0 for scores that rule out label 1, else 1: the predictor that keeps the FNR, eq. (10)."""
         if self.clear_below is None:
-            raise InputError("nothing is promised on the FNR, so y_fn has no threshold; set max_fnr")
+            raise InputError("nothing is promised about the FNR, so y_fn has no threshold; set max_fnr")
         return reaches(as_scores(scores), self.clear_below).view(np.int8)
 
     def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
-        """Return which labels each score leaves possible: eq. (11)."""
+        """Return for each score whether label 0 and label 1 are possible, in two columns: eq. (11)."""
         check_choice("on_missing", on_missing, ON_MISSING)
         values = as_scores(scores, missing=True)
         missing = missing_places(values)
@@ -362,7 +363,7 @@ class Thresholds:
         return self.possible(values, missing)
 
     def possible(self, scores: Scores, missing: Places) -> NDArray[np.bool_]:
-        """Return the prediction sets of scores of which some are known to be missing."""
+        """Return the prediction sets of scores, given the places of missing scores."""
         sets = np.ones((scores.size, 2), dtype=bool)
         if self.alarm_from is not None:
             np.logical_not(self._alarms(scores), out=sets[:, 0])
@@ -385,7 +386,7 @@ def clear_below(anomalous: Scores | Ranked, budget: int | None) -> float:
 def find_thresholds(
     normal: Scores | Ranked, anomalous: Scores | Ranked, fpr: Budget | None, fnr: Budget | None
 ) -> Thresholds:
-    """Return both thresholds; a side without a budget promises nothing."""
+    """Return both thresholds, None for a class without a budget."""
     return Thresholds(
         alarm_from=None if fpr is None else alarm_from(normal, fpr.errors),
         clear_below=None if fnr is None else clear_below(anomalous, fnr.errors),

@@ -1,4 +1,4 @@
-"""Where labelled scores live: what every engine answers, and the sources that need no engine."""
+"""Sources of labelled scores: the interface that every engine implements, and sources without an engine."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -27,12 +27,12 @@ T = TypeVar("T")
 CLASSES: Final = (Population("normal"), Population("anomalous"))
 
 
-# what somebody makes of the scores of some populations, `ask(ranked, score_type=...)`; workers may run it
+# a function of the scores of some populations, `ask(ranked, score_type=...)`; workers may run it
 Ask = Callable[..., T]
 
 
 class Auc(NamedTuple):
-    """An AUC, and the numbers of normal and anomalous points that it rests on."""
+    """An AUC, and the numbers of normal and of anomalous points behind it."""
 
     area: float
     normal: int
@@ -40,7 +40,7 @@ class Auc(NamedTuple):
 
 
 class Source(Protocol):
-    """Labelled scores, wherever they live."""
+    """Labelled scores, wherever they are stored."""
 
     @property
     def score_type(self) -> ScoreType:
@@ -48,32 +48,32 @@ class Source(Protocol):
 
     @property
     def draws(self) -> Draws | None:
-        """The draw by weights that all these points survived, if there was one."""
+        """The draw by weights that these points survived, if there was one."""
 
     def populations(self) -> Mapping[Population, int | None]:
-        """Return the classes, or their kinds where divided, and how many points each is known to have."""
+        """Return the classes, or their kinds, and how many points each has if that is known."""
 
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
         """Return the result of `ask` on the scores of some populations, one `Ranked` for each.
 
-        A class that is divided can be asked for as a whole. `ask` may be called several times, first with
-        guesses; what it returns in the end rests on exact ranks.
+        A class with kinds can be requested as a whole. `ask` may be called several times, first with guesses;
+        the returned result uses exact ranks.
         """
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
-        """Return a look at labels that tells whether scores are upside down; None if they surely are not."""
+        """Return an AUC that shows whether scores are upside down; None if they surely are not."""
 
     def held(self) -> tuple[Floats, Floats] | None:
         """Return all normal and all anomalous scores, if they are in memory after an answer."""
         return None
 
     def origin(self) -> dict[str, Any]:
-        """Return where the scores came from, as a provenance has it; nothing where whoever reads knows."""
+        """Return the facts for a provenance; nothing if the reader adds them itself."""
         return {}
 
 
 def parts_of(known: Iterable[Population], of: Sequence[Population]) -> list[tuple[int, ...]]:
-    """Return the places, among the populations that are told apart, of those that each wanted one covers."""
+    """Return for each wanted population the places of the known populations that it consists of."""
     listed = list(known)
     return [
         tuple(
@@ -86,7 +86,7 @@ def parts_of(known: Iterable[Population], of: Sequence[Population]) -> list[tupl
 
 
 class PassSource(Source):
-    """Scores that are read in passes, each population of which is one part of a pass."""
+    """Scores that are read in passes; each population is one part of a pass."""
 
     draws: Draws | None = None
     _known: Passes | None = None
@@ -100,11 +100,11 @@ class PassSource(Source):
         return self._run.score_type or "float64"
 
     def populations(self) -> Mapping[Population, int | None]:
-        """Return the populations that a pass tells apart."""
+        """Return the populations that a pass distinguishes."""
         return self._populations
 
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
-        """Return the answers to a request; each rank found is kept, so that none is searched for twice."""
+        """Return the answers to a request; each rank found is stored, so that none is searched for twice."""
         parts = parts_of(self._populations, of)
         if self._known is None:
             self._known = self._begun(parts, ask)
@@ -114,7 +114,7 @@ class PassSource(Source):
         return Passes(self._run)
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
-        """Return the largest AUC that goes with the counts of the first pass."""
+        """Return the largest AUC that the counts of the first pass allow."""
         assert self._known is not None
         parts = parts_of(self._populations, (normal, anomalous))
         low, high = (sum(self._known.sizes[one] for one in some) for some in parts)
@@ -124,8 +124,8 @@ class PassSource(Source):
 class PartitionSource(PassSource):
     """Scores that an engine holds in partitions: `run(task)` is one pass over them.
 
-    It calls the task on every partition, wherever that lives, and returns the sum of what comes back, in any
-    order. With a sample, which runs a task on one of so many partitions, one pass usually suffices.
+    It calls the task on every partition, wherever that is stored, and returns the sum of the results, in any
+    order. With a sample, which runs a task on one of many partitions, one pass is usually enough.
 
     >>> from pac_wrap.method.calibrate import certify
     >>> from pac_wrap.method.calibrate import Request
@@ -147,13 +147,13 @@ class PartitionSource(PassSource):
         self._anomaly_label, self._sample = anomaly_label, sample
 
     def _begun(self, of: list[tuple[int, ...]], ask: Ask[T]) -> Passes:
-        """Begin with where the sample puts the ranks that will be asked for."""
+        """Return passes that begin with the sample's guesses of the needed ranks."""
         if self._sample is None:
             return Passes(self._run)
         run, shares = self._sample
         asked = partial(guess, partial(ask, score_type="float64"), of, shares)
         answer = run(PartitionTask(asked, self._anomaly_label))
-        # what is wrong with it is said when all partitions are read
+        # errors are reported when all partitions are read
         bounds = answer.value[0] if answer.value is not None and not answer.missing else ()
         return Passes(self._run, bounds)
 
@@ -174,14 +174,14 @@ class ChunkSource(PassSource):
         self.draws = draws
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
-        """Return the AUC of scores that are evenly spaced in the order given."""
+        """Return the AUC of scores taken at even spacing in the given order."""
         assert self._known is not None
         low, high = self._known.sizes
         return Auc(auc(*self._run.sample()), low, high) if low and high else None
 
 
 class _WeightedChunks(ChunkReader):
-    """Runs passes over chunks of scores, labels and weights, of which the survivors of the draw are seen."""
+    """Passes over chunks of scores, labels and weights that see the survivors of the draw."""
 
     chunk = (3, "triple", "of scores, labels and weights")
 
@@ -210,7 +210,7 @@ class _WeightedChunks(ChunkReader):
 
 
 class CountedSource(Source):
-    """Scores that an engine counts where they are, and refuses where something is wrong."""
+    """Scores that an engine counts and checks where they are stored."""
 
     draws: Draws | None = None
 
@@ -235,7 +235,7 @@ class CountedSource(Source):
         return found.answer
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
-        """Return the AUC of a random sample, unless the counts show that it is at least one half."""
+        """Return the AUC of a random sample; None if the counts show that the AUC is at least one half."""
         assert self._bracketed is not None
         found, parts = self._bracketed, parts_of(self._populations, (normal, anomalous))
         spreads = [Spread.together([found.spreads[one] for one in some]) for some in parts]

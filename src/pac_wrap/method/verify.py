@@ -1,4 +1,4 @@
-"""Whether a certificate belongs to given scores: it is made again from its own request, and compared."""
+"""Verification of a certificate: it is made again from its scores and its own request, and compared."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -35,24 +35,24 @@ not shown: that the detector gave these scores, that the labels are right,
 _NO_DIGEST: Final = """\
            that these are all the very same scores: the certificate has no digest of them"""
 _ORDER: Final = "weights draw points in their order, which must be that of calibration"
-# differences of so many groups are told
+# how many different groups are listed
 _TOLD: Final = 5
-# what the scores do not tell
+# facts that do not follow from the scores
 _OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "lineage", "weighting.chosen")
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether a certificate is what its scores give; true exactly if there is no difference.
+    """The result of a verification; it is true exactly if the certificate follows from the scores.
 
     Attributes
     ----------
     differences : tuple of str
-        Where the certificate and its scores differ, a sentence each.
+        The differences between the certificate and its scores, a sentence each.
     digested : bool
-        Whether the certificate has a digest of its scores; without one only what it says of them is compared.
+        Whether the certificate has a digest of its scores; without one, only the facts in it are compared.
     ordered : bool
-        Whether the order of the points counts, since they were drawn by weights.
+        Whether the order of the points matters, since they were drawn by weights.
     """
 
     differences: tuple[str, ...]
@@ -78,13 +78,13 @@ def verify(
     anomalous: ArrayLike | Kinds,
     weights: tuple[Weights | None, Weights | None] = (None, None),
 ) -> Verification:
-    """Compare a certificate with what the scores of its two classes give."""
+    """Return how a certificate differs from the one that the scores of its two classes give."""
     drawn_by = certificate.weighting
     for label, weight in zip(LABELS, weights, strict=True):
         drawn = drawn_by is not None and getattr(drawn_by, label) is not None
         of = f"the {label} points of this certificate"
         if weight is not None and not drawn:
-            raise InputError(f"{of} have no weights; leave {label}_weights out")
+            raise InputError(f"{of} have no weights; remove {label}_weights")
         if weight is None and drawn:
             raise InputError(f"{of} were drawn by weights; give {label}_weights")
     kind = certificate.score_type
@@ -113,7 +113,7 @@ def verify_groups(
     groups: GroupColumn,
     anomaly_label: object = 1,
 ) -> Verification:
-    """Compare certificates of groups with what the columns of a table give."""
+    """Return how certificates of groups differ from those that the columns of a table give."""
     kind = certificate.score_type
     made = as_made(kind, scores, "scores").astype(kind)
     request = request_of(certificate, anomaly_label)
@@ -121,7 +121,7 @@ def verify_groups(
 
 
 def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, labels: ArrayLike) -> Verification:
-    """Compare a certificate of classes with what a matrix of scores gives."""
+    """Return how a certificate of classes differs from the one that a matrix of scores gives."""
     kind, severities = certificate.score_type, certificate.severities
     ceilings = tuple(one.ceiling for one in certificate.clauses)
     scores = class_matrix(class_scores, len(ceilings), single=severities is not None)
@@ -132,19 +132,19 @@ def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, label
 
 
 def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
-    """Compare a curve with what the scores of its two classes give."""
+    """Return how a curve differs from the one that the scores of its two classes give."""
     low, high = (as_made(curve.score_type, *one) for one in ((normal, "normal"), (anomalous, "anomalous")))
     return compare(curve, _quietly(partial(CurveRequest.of_curve(curve).certify_scores, low, high)))
 
 
 def request_of(certificate: GroupCertificate, anomaly_label: object = 1) -> GroupRequest:
-    """Return the request that a certificate of groups answers."""
+    """Return the request that a certificate of groups was made for."""
     request = Request(certificate.asked, certificate.overlap, anomaly_label)
     return GroupRequest(request, certificate.together, certificate.pool is not None)
 
 
 def compare(found: T, again: T) -> Verification:
-    """Compare a certificate or a curve with one that was made anew."""
+    """Return how a certificate or a curve differs from one that was made again."""
     if isinstance(found, GroupCertificate) and isinstance(again, GroupCertificate):
         return Verification(tuple(_of_groups(found, again)))
     if isinstance(found, Curve) and isinstance(again, Curve):
@@ -157,14 +157,14 @@ def compare(found: T, again: T) -> Verification:
 
 
 def _quietly(make: Callable[[], T]) -> T:
-    """Return the result of a call without its warnings, which were given the first time."""
+    """Return the result of a call without its warnings, which were shown when it was first made."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
         return make()
 
 
 def as_made(kind: ScoreType, scores: ArrayLike | Kinds, name: str) -> Any:
-    """Return scores as calibration saw them, as doubles; rounded, unless they have lost digits since."""
+    """Return scores as calibration saw them, as doubles, rounded unless they have a narrower type."""
     if isinstance(scores, Mapping):
         return {key: as_made(kind, one, name) for key, one in scores.items()}
     given = as_array(scores, name)
@@ -173,7 +173,7 @@ def as_made(kind: ScoreType, scores: ArrayLike | Kinds, name: str) -> Any:
 
 
 def _of_clauses(found: Any, expected: Any) -> Iterator[str]:
-    """Yield where a certificate differs from the expected one: its clauses, then the rest."""
+    """Yield the differences from the expected certificate: clauses first, then the rest."""
     said, made = ({one.of: one for one in each.clauses} for each in (found, expected))
     for of in said | made:
         if of not in made or of not in said:
@@ -205,7 +205,7 @@ def _of_groups(found: GroupCertificate, expected: GroupCertificate) -> Iterator[
     added = [group for group in expected.groups if found.lookup.place(group) is None]
     for groups, where in ((missing, "the certificate"), (added, "the scores")):
         if groups:
-            yield f"{len(groups):,} groups are in {where} alone, such as {shown(groups[0])}"
+            yield f"{len(groups):,} groups are only in {where}, such as {shown(groups[0])}"
     if missing or added:
         return
     if found.shares != expected.shares:

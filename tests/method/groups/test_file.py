@@ -251,11 +251,11 @@ def test_verification_names_the_groups_that_differ() -> None:
     assert "group 0: normal.digest" in said
     assert "4 more groups differ" in said
     assert "the pool: " in said
-    assert "1 groups are in the certificate alone, such as 8" in str(
+    assert "1 groups are only in the certificate, such as 8" in str(
         found.verify(scores[:800], labels[:800], groups[:800])
     )
     more = np.append(groups, 77)
-    assert "in the scores alone, such as 77" in str(
+    assert "only in the scores, such as 77" in str(
         found.verify(np.append(scores, 0), np.append(labels, 0), more)
     )
     narrow = calibrate_labelled(np.round(scores.astype(np.float32) / 7, 3), labels, by=groups)

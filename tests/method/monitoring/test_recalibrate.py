@@ -64,7 +64,7 @@ def test_what_follows_keeps_the_ceilings_and_names_what_it_follows() -> None:
     assert third.lineage.ancestors == (FIRST.checksum, second.checksum)
     assert third.guarantee.delta_fnr == pytest.approx(0.05 / 6)
     assert "lineage    number 3 after" in str(third)
-    assert "one fails with a chance of at most 0.1 per side" in str(third)
+    assert "ever fails is at most 0.1 per rate" in str(third)
 
 
 def test_each_may_have_its_own_delta() -> None:

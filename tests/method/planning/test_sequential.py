@@ -124,7 +124,7 @@ def test_after_the_end_nothing_more_is_taken() -> None:
     until = LabelUntil()
     until.add(*far(600))
     assert until.done
-    with pytest.raises(InputError, match="no label is needed any more; read certificate, or start a new"):
+    with pytest.raises(InputError, match="labelling has ended; read the certificate, or start a new"):
         until.add([0.1], [0])
 
 

@@ -70,7 +70,7 @@ def test_what_is_no_share_is_refused(share: Any) -> None:
     for field in ("contamination", "lost"):
         with pytest.raises(InputError, match=f"{field} must be a share"):
             LabelNoise(**{field: share})
-    with pytest.raises(InputError, match="leave it out for none"):
+    with pytest.raises(InputError, match="for no label noise, remove it"):
         LabelNoise()
     with pytest.raises(InputError, match="label_noise must be one of LabelNoise"):
         Guarantee(label_noise=0.05)  # type: ignore[arg-type]

@@ -151,7 +151,7 @@ def test_it_is_saved_read_and_verified_with_its_weights_only(pair: bool) -> None
     assert not read.verify(NORMAL, ANOMALOUS, normal_weights=np.ones(400))
     assert "were drawn by weights; give normal_weights" in refusal(lambda: read.verify(NORMAL, ANOMALOUS))
     plain = calibrate(NORMAL, ANOMALOUS)
-    assert "have no weights; leave anomalous_weights out" in refusal(
+    assert "have no weights; remove anomalous_weights" in refusal(
         lambda: plain.verify(NORMAL, ANOMALOUS, anomalous_weights=np.ones(300))
     )
 
@@ -162,10 +162,10 @@ def test_it_is_saved_read_and_verified_with_its_weights_only(pair: bool) -> None
         ({"normal": 10}, "cannot survive of 10"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"bound": 0.0}, "weight_bound must be a number above 0"),
-        ({"normal": None}, "weights one class at least"),
+        ({"normal": None}, "must weight at least one class"),
         ({"digests": ["0" * 16]}, "digests of both classes, or none, got 1"),
         ({"digests": ["0" * 16, "x"]}, "'x' is not a digest of anomalous scores"),
-        ({"digests": ["0" * 16, "1" * 16]}, "all anomalous scores survived, and their digest is another one"),
+        ({"digests": ["0" * 16, "1" * 16]}, "all anomalous scores survived, but their digest differs"),
     ],
 )
 def test_a_weighting_that_contradicts_itself_is_not_believed(change: dict[str, Any], words: str) -> None:

@@ -76,7 +76,7 @@ def test_what_abstaining_says_of_itself() -> None:
     assert strategy.summary(apart) == "one threshold keeps both ceilings, so every point is decided"
     (sentence,) = strategy.explanation(apart)
     assert sentence == (
-        "One threshold keeps both ceilings with their whole deltas, so nothing is left undecided."
+        "One threshold keeps both ceilings with their whole deltas, so every point is decided."
     )
     always = calibrate(*APART, overlap="abstain_always").claim
     assert Abstain(always=True).summary(always) == "two thresholds, and abstention between them"

@@ -145,7 +145,7 @@ def test_a_report_says_what_the_looks_cost_and_assume() -> None:
     assert "a local delta of 0.00740446 (FPR) and 0.00740446 (FNR)" in page
     assert "the threshold 3.0 was fixed beforehand" in page
     assert "choice of labelled points did not depend on their scores" in page
-    assert "have one delta for all looks, and need more" in page
+    assert "All looks share one delta, so more labels are needed" in page
     few = markdown(account_of(calibrate(NORMAL[:80], FAR, overlap=Looks()), NORMAL[:80], FAR))
     assert "Label more normal points (at hand 80, needed at least 96)." in few
 

@@ -1,1 +1,1 @@
-"""Labels and what they buy: looking as they come, labelling until a promise is kept, and planning it."""
+"""Sample-size planning: the labels that a promise needs, and labelling until it can be kept."""

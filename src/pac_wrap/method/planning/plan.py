@@ -1,4 +1,4 @@
-"""How many labels until a promise is likely: the chance that their errors stay within budget."""
+"""Labels needed for a promise: the chance that their errors stay within budget."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from pac_wrap.method.rule import LARGEST
 from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.tails.bounds import Budget, Sharing, equal_deltas, min_samples, upper_bound
 
-# budgets are tried up to so many errors; whoever needs more is told so
+# budgets are tried up to this many errors; a larger need is reported as unknown
 MOST_ERRORS: Final = 500
 # numbers of errors among the labels that a plan allows for
 TOLERATED: Final = (0, 1, 2, 5, 10)
@@ -26,7 +26,7 @@ _CHANCE: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """How many labels a chance needs, and how many errors are tolerated among them."""
+    """The number of labels needed for a chance of success, and the number of errors allowed among them."""
 
     labels: int
     errors: int
@@ -40,7 +40,7 @@ def needed(
     `within(k, n)` is the chance of at most k errors among n.
     """
     found: list[Need | None] = [None] * len(chances)
-    # between two budgets more labels only make it less likely, so those where a budget rises are tried
+    # between two budgets more labels only lower the chance, so only numbers where a budget rises are tried
     for errors in range(MOST_ERRORS + 1):
         labels = min_samples(promise.at_calibration, promise.delta, errors)
         chance = within(errors, labels)
@@ -55,7 +55,7 @@ def needed(
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """Jeffreys' posterior of a rate after so many errors among n points of a pilot sample."""
+    """Jeffreys' posterior of an error rate, given the errors among n points of a pilot sample."""
 
     errors: int
     n: int
@@ -65,7 +65,7 @@ class Posterior:
         return float(betainc(self.errors + 0.5, self.n - self.errors + 0.5, ceiling))
 
     def within(self, errors: int, n: int) -> float:
-        """Return the chance of at most so many errors among n fresh points: eq. (45)."""
+        """Return the chance of at most `errors` errors among n fresh points: eq. (45)."""
         a, b = self.errors + 0.5, self.n - self.errors + 0.5
         i = np.arange(errors + 1.0)
         ways = gammaln(n + 1.0) - gammaln(i + 1.0) - gammaln(n - i + 1.0)
@@ -107,7 +107,7 @@ def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> P
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """How many labels tolerate each number of errors, eq. (4), what those at hand do, and what is likely."""
+    """Labels needed by a promise for each number of errors, eq. (4), budget at hand, and a likely need."""
 
     promise: Promise
     errors: tuple[int, ...]
@@ -118,16 +118,16 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What labels a guarantee needs, and what those at hand can keep; made by `plan`.
+    """The labels that a guarantee needs, and the ceilings that the labels at hand can keep; made by `plan`.
 
     Attributes
     ----------
     guarantee : Guarantee
-        The ceilings that are planned for.
+        The planned ceilings and deltas.
     needed : tuple of Needed
         The labels that each ceiling needs.
     pilot : Pilot or None
-        The threshold of a pilot sample, and the errors there.
+        The threshold of a pilot sample, and the errors there; None without a pilot sample.
     """
 
     guarantee: Guarantee
@@ -160,9 +160,9 @@ class Plan:
 
 
 def _settled(asked: Guarantee, normal: int | None, anomalous: int | None) -> Guarantee:
-    """Return a guarantee with the deltas that `calibrate` gives so many labels of a confidence: eq. (102).
+    """Return a guarantee with the deltas that `calibrate` would share from its confidence: eq. (102).
 
-    Where one class has not been counted, it has as many as will do; where neither has, the deltas are equal.
+    A class of unknown size is taken as just large enough; if both sizes are unknown, the deltas are equal.
     """
     fpr, fnr = asked.fpr, asked.fnr
     if asked.together is None or fpr is None or fnr is None:
@@ -188,27 +188,27 @@ def plan(
     anomalous: int | None = None,
     pilot: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Plan:
-    """Return how many labels a guarantee needs, and what those at hand can keep.
+    """Return how many labels a guarantee needs, and which ceilings the labels at hand can keep.
 
     Parameters
     ----------
     guarantee : Guarantee, optional
-        The ceilings and their deltas; by default 5 % each, at a delta of .05. A confidence is shared as
-        `calibrate` shares it, by the numbers of labels.
+        The ceilings and their deltas; by default both 0.05 with a delta of 0.05 each. A confidence is shared
+        by the numbers of labels, as `calibrate` does.
     normal, anomalous : int, optional
-        How many labels of each class there are.
+        The number of labels of each class at hand.
     pilot : pair of array-like of float, optional
-        Scores of a few normal and of a few anomalous points, to say how many labels are likely to be enough.
+        Scores of a few normal and of a few anomalous points, to estimate how many labels are likely enough.
 
     Returns
     -------
     Plan
-        The numbers; printed, it says them in words.
+        The numbers of labels; printed, in words.
 
     Raises
     ------
     InputError
-        If a number of labels is none, or the pilot sample lacks a class.
+        If a number of labels is not a whole number, or the pilot sample lacks a class.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Labels until a promise can be kept: look as they come, stop at the first success, with one delta."""
+"""Labelling until a promise can be kept: looks at the labels as they come, all covered by one delta."""
 
 from dataclasses import dataclass, replace
 from math import nextafter
@@ -35,11 +35,11 @@ class PerClass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What has been seen: scores in the order of their labels, and the look that each class stands at."""
+    """The points so far: scores in the order of their labels, and the latest look at each class."""
 
     scores: tuple[Scores, Scores] = (np.empty(0), np.empty(0))
     at: tuple[int, int] = (0, 0)
-    # which classes are within budget at the threshold that was given: they need no other look
+    # which classes are within budget at a given threshold: they need no further look
     settled: tuple[bool, bool] = (False, False)
     success: bool = False
     score_type: ScoreType | None = None
@@ -47,24 +47,24 @@ class _State:
 
 
 class LabelUntil:
-    """Labels are added until a promise can be kept: the first success counts, and one delta covers all looks.
+    """Add labels until a promise can be kept: one delta covers all looks, so stop at the first success.
 
-    Each class is looked at whenever `every` more of its own points are labelled. Success is one threshold
-    that keeps every ceiling asked for: the classes are separated, each judged at its own latest look, or,
-    with `threshold`, the errors there are within budget at some look of each class: eq. (39).
+    There is a look at a class whenever `every` more of its points are labelled. Success is a single threshold
+    that keeps every requested ceiling: the classes are separated, each judged at its latest look. With
+    `threshold`, success means that the errors there are within budget at some look of each class: eq. (39).
 
-    Which points get a label must not depend on their scores, nor on anything that goes with them: label a
-    random choice, or all points as they come. Labelling where the detector is unsure voids the certificate.
+    The choice of labelled points must not depend on their scores, nor on anything related to them: label a
+    random sample, or all points as they come. Labelling where the detector is unsure voids the certificate.
 
     Parameters
     ----------
     guarantee : Guarantee, optional
-        What to promise; by default both rates at most 0.05, each with delta 0.05. A single ceiling needs a
-        `threshold`: without one its first budget is its success, and `calibrate` needs fewer labels.
+        The promises to certify; by default both rates at most 0.05, each with delta 0.05. A single ceiling
+        needs a `threshold`: without one, any first budget is a success, and `calibrate` needs fewer labels.
     every : int
-        How many labels of a class there are from one look to the next.
+        The number of labels of a class from one look to the next.
     up_to : int
-        How many labels of a class are looked at, at most.
+        The number of labels of a class at its last look.
     threshold : float, optional
         The threshold to certify, fixed before any of these scores was seen. By default it is found by rank.
     anomaly_label : object
@@ -92,7 +92,7 @@ class LabelUntil:
         anomaly_label: object = 1,
     ) -> None:
         self._strategy = looks = Looks(every, up_to, threshold)
-        # how many labels there will be is not known, and no part of what a confidence is shared by
+        # the final numbers of labels are unknown, so a confidence is not shared by them
         asked = self._strategy.settled(as_guarantee(guarantee), (0, 0))
         self._request = Request(asked, self._strategy, anomaly_label)
         self._sides, promises = (asked.fpr, asked.fnr), asked.promises
@@ -114,33 +114,33 @@ class LabelUntil:
 
     @property
     def looks(self) -> range:
-        """How many labels of a class there are at each of its looks."""
+        """The number of labels of a class at each of its looks."""
         return self._strategy.looks
 
     @property
     def labels(self) -> PerClass:
-        """How many labels of each class there are; those beyond the last look are not counted."""
+        """The number of labels of each class, without those beyond the last look."""
         return PerClass(*(scores.size for scores in self._state.scores))
 
     @property
     def success(self) -> bool:
-        """Whether one threshold keeps every ceiling asked for."""
+        """Whether one threshold keeps every requested ceiling."""
         return self._state.success
 
     @property
     def done(self) -> bool:
-        """Whether no label is needed any more: after a success, or when no later look can succeed."""
+        """Whether labelling can end: after a success, or if no later look can succeed."""
         return self._is_over(self._state)
 
     @property
     def scores(self) -> tuple[Scores, Scores]:
-        """The normal and the anomalous scores that the certificate rests on, up to each class's look."""
+        """The normal and the anomalous scores that the certificate uses, up to each class's latest look."""
         low, high = (scores[:n] for scores, n in zip(self._state.scores, self._state.at, strict=True))
         return low, high
 
     @property
     def certificate(self) -> Certificate | None:
-        """The certificate of the latest looks, true at any time, with one threshold only after a success."""
+        """The certificate of the latest looks, valid at any time; it has one threshold after a success."""
         low, high = self.scores
         if not low.size and not high.size:
             return None
@@ -148,17 +148,18 @@ class LabelUntil:
         return self._request.certify(*classes, score_type=self._state.score_type or "float64")
 
     def add(self, scores: ArrayLike, labels: ArrayLike) -> int:
-        """Take more points in the order in which they were labelled, and return how many of them count.
+        """Add points in the order in which they were labelled, and return how many of them count.
 
-        Those after the end do not, nor those beyond a class's last look. What is refused changes nothing.
+        Points after the end, or beyond a class's last look, do not count. A batch that raises an error
+        changes nothing.
 
         Parameters
         ----------
         scores, labels : array-like
-            One score and one label per point, 0 (normal) or 1 (anomalous), or as `anomaly_label` says.
+            One score and one label per point: 0 (normal) and 1 (anomalous), unless `anomaly_label` differs.
         """
         if self.done:
-            raise InputError("no label is needed any more; read certificate, or start a new LabelUntil")
+            raise InputError("labelling has ended; read the certificate, or start a new LabelUntil")
         before, state, mark = sum(self.labels), self._state, self._request.anomaly_label
         given, values, mask = as_labelled(scores, labels, mark)
         if not mask.all():
@@ -187,11 +188,11 @@ class LabelUntil:
     def _is_over(self, state: _State) -> bool:
         promised = [label for label in (0, 1) if self._sides[label] is not None]
         ended = [state.at[label] == self.looks[-1] and not state.settled[label] for label in promised]
-        # a threshold that was given needs both classes; one that is found may yet do with more of the other
+        # a given threshold needs both classes; without one, more labels of the other class may still help
         return state.success or (all(ended) if self._strategy.threshold is None else any(ended))
 
     def _look(self, state: _State, values: Scores, mask: NDArray[np.bool_]) -> _State:
-        """Return the state after a batch: every look that falls into it, in order, until the end."""
+        """Return the state after a batch, with every look that falls into it, in order, until the end."""
         before, last, tau = self.labels, self.looks[-1], self._strategy.threshold
         places = [np.flatnonzero(mask == bool(label))[: last - before[label]] for label in (0, 1)]
         scores = [np.concatenate((state.scores[label], values[places[label]])) for label in (0, 1)]
@@ -218,7 +219,7 @@ class LabelUntil:
         return replace(state, scores=(scores[0], scores[1]))
 
     def _progress(self, label: int) -> str:
-        """Return how far a class is, in words."""
+        """Return the progress of a class, in words."""
         count, at, promise = self.labels[label], self._state.at[label], self._sides[label]
         if promise is None:
             return f"{count:,} labels, nothing promised"
@@ -233,7 +234,7 @@ class LabelUntil:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """When a class that is looked at as labels come is first within budget, at one true rate of errors."""
+    """The distribution of the first look within budget of one class, at a true error rate."""
 
     looks: range
     chances: Rungs
@@ -245,16 +246,16 @@ class Stopping:
 
     @property
     def expected(self) -> float:
-        """How many labels are used on average, those without success included."""
+        """The average number of labels used, runs without success included."""
         return float(self.chances @ np.array(self.looks)) + (1.0 - self.success) * self.looks[-1]
 
     def quantile(self, share: float) -> int | None:
-        """Return the labels at which this share of all runs has succeeded; None if it never has."""
+        """Return the labels after which this share of all runs has succeeded; None if it never does."""
         place = int(np.searchsorted(self.chances.cumsum(), share))
         return self.looks[place] if place < len(self.looks) else None
 
 
 def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
-    """Return when a class succeeds at a threshold where its true rate of errors is this: eq. (40)."""
+    """Return when a class succeeds at a threshold with this true error rate: eq. (40)."""
     budgets = look_budgets(promise.at_calibration, looks.local(promise), looks.looks)
     return Stopping(looks.looks, first_success(check_rate("true_rate", rate), looks.looks, budgets))

@@ -1,1 +1,1 @@
-"""Distribution shift and label noise that a promise tolerates, and points that are weighted."""
+"""Distribution shift and label noise that a promise tolerates, and weighted calibration points."""

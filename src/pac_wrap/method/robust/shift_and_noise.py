@@ -1,4 +1,4 @@
-"""Distribution shift, by four distances, and label noise: the ceiling at calibration that tolerates them.
+"""Tolerated distribution shift, in four distances, and label noise: the ceilings that calibration needs.
 
 Everything is computed with 70 digits and rounded against the promise.
 """
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.promise import Promise
 
-# a double has up to 60 of them next to a ceiling that anybody asks for
+# doubles close to a realistic ceiling have up to 60 digits
 _DIGITS: Final = 70
 _ONE: Final = Decimal(1)
 _NEGLIGIBLE: Final = Decimal("1e-45")
-# no ceiling is smaller, so nobody needs to know how small a rate below it is
+# no ceiling is smaller, so smaller rates need not be exact
 _NOTHING: Final = Decimal("1e-30")
 # smaller divergences count as this one, since too few digits of them would be left
 _LEAST: Final = Decimal("1e-24")
 # no ceiling tolerates more
 _MOST: Final = 1e15
-# what a comparison of new labels with eq. (76) rests on
+# the assumption of a comparison of new labels with eq. (76)
 NEW_LABELS: Final = (
     "this assumes that the new labels are no noisier than the promise tolerates; label noise changes with the"
     " prevalence, even if the labeller errs as before"
@@ -37,7 +37,7 @@ NEW_LABELS: Final = (
 
 
 def _as_double(exact: Decimal, *, up: bool = False) -> float:
-    """Return the double next to a number: the one above it, or the one below."""
+    """Return the double closest to a number from above, or from below."""
     nearest = float(exact)
     if up:
         return nearest if Decimal(nearest) >= exact else nextafter(nearest, 2.0)
@@ -45,7 +45,7 @@ def _as_double(exact: Decimal, *, up: bool = False) -> float:
 
 
 class Tolerance(ABC):
-    """What a promise tolerates: a rising map from a rate at calibration to the rate afterwards, eq. (69)."""
+    """A tolerated change, as an increasing map from a rate at calibration to the later rate: eq. (69)."""
 
     tag: ClassVar[str]
 
@@ -56,12 +56,12 @@ class Tolerance(ABC):
     def _after(self, rate: Decimal) -> Decimal: ...
 
     def before(self, ceiling: float) -> float:
-        """Return the largest rate at calibration that stays below a ceiling; 0 or less where none does."""
+        """Return the largest rate at calibration that stays within a ceiling; 0 or less if none does."""
         with localcontext(Context(prec=_DIGITS)):
             return _as_double(self._before(Decimal(ceiling)))
 
     def after(self, rate: float) -> float:
-        """Return the largest rate that one at calibration may become."""
+        """Return the largest later rate that a rate at calibration may become."""
         with localcontext(Context(prec=_DIGITS)):
             return min(1.0, _as_double(self._after(Decimal(rate)), up=True))
 
@@ -70,7 +70,7 @@ class Tolerance(ABC):
 class Distance(Tolerance):
     """A tolerated shift of a class: the promise holds for every distribution within this distance."""
 
-    # what is said of it, the name of its number, and what that must exceed
+    # its name in sentences, the name of its number, and the lower limit of that number
     _words: ClassVar[str]
     _name: ClassVar[str] = "divergence"
     _above: ClassVar[float] = 0.0
@@ -80,7 +80,7 @@ class Distance(Tolerance):
         if not self._above < number <= _MOST:
             raise InputError(
                 f"{self._name} must be a number above {self._above:g} and up to {_MOST:g}, got"
-                f" {quoted(self.size)}; leave the shift out for none"
+                f" {quoted(self.size)}; for no shift, remove it"
             )
         object.__setattr__(self, fields(self)[0].name, number)
 
@@ -96,14 +96,14 @@ class Distance(Tolerance):
 
     @classmethod
     def between(cls, rate: float, ceiling: float) -> Self | None:
-        """Return the farthest shift that takes a rate to no more than a ceiling; None where there is none."""
+        """Return the largest shift after which a rate is still within a ceiling; None if there is none."""
         if not rate < ceiling:
             return None
         with localcontext(Context(prec=_DIGITS)):
             found = _as_double(cls._between(Decimal(rate), Decimal(ceiling)))
         try:
             return cls(found)  # type: ignore[call-arg]  # every distance is one number
-        except InputError:  # nothing is left of it when it is rounded down
+        except InputError:  # rounded down, it is 0
             return None
 
     def __str__(self) -> str:
@@ -112,14 +112,14 @@ class Distance(Tolerance):
 
 @dataclass(frozen=True, slots=True)
 class TotalVariation(Distance):
-    """A tolerated shift, in total variation: no event's probability rises by more than the distance.
+    """A tolerated shift in total variation: no event's probability rises by more than the distance.
 
     A ceiling e needs e - distance at calibration: eq. (71).
 
     Parameters
     ----------
     distance : float
-        Above 0 and below 1; where it is not below the ceiling, nothing can be promised.
+        The largest distance, above 0 and below the ceiling.
 
     Examples
     --------
@@ -148,14 +148,14 @@ class TotalVariation(Distance):
 
 @dataclass(frozen=True, slots=True)
 class DensityRatio(Distance):
-    """A tolerated shift, by density ratio: no point becomes more than `ratio` times as likely as before.
+    """A tolerated shift by density ratio: no point becomes more than `ratio` times as likely as before.
 
     A ceiling e needs e / ratio at calibration: eq. (72).
 
     Parameters
     ----------
     ratio : float
-        More than 1.
+        The largest ratio, above 1.
 
     Examples
     --------
@@ -183,14 +183,14 @@ class DensityRatio(Distance):
 
 @dataclass(frozen=True, slots=True)
 class KL(Distance):
-    """A tolerated shift, in Kullback-Leibler divergence KL(future || calibration), in nats.
+    """A tolerated shift in Kullback-Leibler divergence KL(future || calibration), in nats.
 
     A ceiling e needs the e' with kl(e || e') = divergence at calibration: eq. (73).
 
     Parameters
     ----------
     divergence : float
-        More than 0.
+        The largest divergence, above 0.
 
     Examples
     --------
@@ -234,20 +234,20 @@ class KL(Distance):
     @classmethod
     def _between(cls, rate: Decimal, ceiling: Decimal) -> Decimal:
         found = _kl(ceiling, rate)
-        # a lesser one counts as the least
+        # a smaller divergence would count as the smallest, so it is 0
         return found if found >= _LEAST else Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
 class ChiSquared(Distance):
-    """A tolerated shift, in chi-squared divergence of the future from the calibration distribution.
+    """A tolerated shift in chi-squared divergence of the future from the calibration distribution.
 
     A ceiling e needs the e' with e' + sqrt(divergence e' (1 - e')) = e at calibration: eq. (74).
 
     Parameters
     ----------
     divergence : float
-        More than 0.
+        The largest divergence, above 0.
 
     Examples
     --------
@@ -289,11 +289,10 @@ class LabelNoise(Tolerance):
     Parameters
     ----------
     contamination : float
-        At most this share of the points that carry the label of the class belong to the other one. It
-        depends on the prevalence.
+        The largest share of other points among those labelled as this class. It depends on the prevalence.
     lost : float
-        At most this share of the points of the class carry another label, or none, in a way that may depend
-        on their scores. Points lost at random cost nothing: leave 0. One of the two must be above 0.
+        The largest share of the class's points that carry another label, or none, depending on their scores.
+        Points lost at random cost nothing, so leave 0 for them. One of the two shares must be above 0.
 
     Examples
     --------
@@ -317,7 +316,7 @@ class LabelNoise(Tolerance):
             object.__setattr__(self, name, share)
         if not self.contamination and not self.lost:
             raise InputError(
-                "LabelNoise needs a contamination or a lost share above 0; leave it out for none"
+                "LabelNoise needs a contamination or a lost share above 0; for no label noise, remove it"
             )
 
     def _before(self, ceiling: Decimal) -> Decimal:
@@ -329,14 +328,14 @@ class LabelNoise(Tolerance):
         return (_ONE - q) * min(_ONE, rate / (_ONE - h)) + q
 
     def counted(self, rate: float) -> float:
-        """Return the largest share of errors that noisy labels may show at a true rate: eq. (76).
+        """Return the largest share of errors that noisy labels may show at a true error rate: eq. (76).
 
         If the prevalence changes, so does the share of wrong labels: eq. (119).
 
         Parameters
         ----------
         rate : float
-            The true rate.
+            The true error rate.
         """
         with localcontext(Context(prec=_DIGITS)):
             h, q = Decimal(self.contamination), Decimal(self.lost)
@@ -350,7 +349,7 @@ class LabelNoise(Tolerance):
 
 
 def _kl(one: Decimal, other: Decimal) -> Decimal:
-    """Return the divergence between two coins."""
+    """Return the Kullback-Leibler divergence of two Bernoulli distributions."""
     return one * (one / other).ln() + (_ONE - one) * ((_ONE - one) / (_ONE - other)).ln()
 
 
@@ -361,7 +360,7 @@ class Radius:
     Attributes
     ----------
     ceiling : float
-        The ceiling.
+        The ceiling that still holds.
     fpr, fnr : tuple of TotalVariation, DensityRatio, KL and ChiSquared
         The largest tolerated shift of the normal and of the anomalous points; empty if none is tolerated.
     """
@@ -379,7 +378,7 @@ class Radius:
 
 
 def before_shift(one: "Certificate") -> Iterator[tuple["Promise", float]]:
-    """Yield each promise that enough labels support, and the rate that its class keeps before any shift."""
+    """Yield each promise with enough labels, and the error rate that it guarantees without any shift."""
     for clause in (one.fpr, one.fnr):
         promise, budget = clause.certified, clause.budget
         if promise is not None and budget is not None and budget.errors is not None:

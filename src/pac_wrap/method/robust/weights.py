@@ -1,4 +1,4 @@
-"""Weighted calibration points: those that survive a draw by weight come from the shifted distribution."""
+"""Weighted calibration points: the survivors of a draw by weight come from the shifted distribution."""
 
 from dataclasses import dataclass, field
 from secrets import randbits
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Promise
 
 Doubles = NDArray[np.float64]
-# lower and upper weight of each point; the same twice where it is known
+# the lower and the upper weight of each point; the same array twice if the weights are known
 Interval = tuple[Doubles, Doubles]
 Weights = ArrayLike | tuple[ArrayLike, ArrayLike]
-# so that no product with a number of the draw leaves the doubles that have all their digits
+# so that products with the numbers of the draw neither overflow nor lose digits
 _BOUNDS: Final = (1e-290, 1e290)
 # so that every reader of JSON keeps the whole seed
 _BITS: Final = 53
@@ -34,14 +34,14 @@ class Weighting:
     bound, seed : float and int
         The number that no weight exceeds, in the sample or elsewhere, and the seed of the draw.
     normal, anomalous : int or None
-        How many points there were before the draw; None where the class was not weighted.
+        The number of points before the draw; None if the class was not weighted.
     intervals : bool
-        Whether weights were known up to an interval: errors then count by the upper weight, and other points
-        by the lower.
+        Whether weights were known only up to an interval; errors then count by the upper weight, and other
+        points by the lower.
     digests : tuple of str or None
         Digests of all points of both classes before the draw.
     chosen : bool
-        Whether the user gave the seed, which must not have been tried before; else the system drew it.
+        Whether the user gave the seed, which must not have been tried before, or the system drew it.
     """
 
     bound: float
@@ -59,13 +59,13 @@ class Weighting:
             if (size := getattr(self, name)) is not None:
                 object.__setattr__(self, name, check_count(name, size))
         if self.normal is None and self.anomalous is None:
-            raise InputError("a weighting weights one class at least; leave it out otherwise")
+            raise InputError("a weighting must weight at least one class; remove it otherwise")
         if self.digests is not None and len(self.digests) != 2:
             raise InputError(f"a weighting has digests of both classes, or none, got {len(self.digests)}")
 
     @property
     def draws(self) -> "Draws":
-        """The draws as they were made, from the first point on."""
+        """The draws of this weighting, starting again with the first point."""
         return Draws(self.bound, self.seed, (self.normal is not None, self.anomalous is not None))
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class Weighting:
 
 
 def check_bound(bound: float | None) -> float:
-    """Return the bound of weights, or refuse: without one nothing can be promised."""
+    """Return the bound of weights after checking it; without a bound nothing can be promised."""
     if bound is None:
         raise InputError(
             "weights need a bound, because without one nothing can be promised; give weight_bound, or clip"
@@ -102,7 +102,7 @@ def as_weights(weights: Weights, name: str, size: int, bound: float) -> Interval
     given: tuple[Any, ...] = weights if isinstance(weights, tuple) else (weights,)
     if len(given) not in (1, 2):
         raise InputError(
-            f"{name} must be weights, or a pair of lower and upper weights, got {len(given)} of them"
+            f"{name} must be weights, or a pair of lower and upper weights, got {len(given)} arrays"
         )
     arrays = [as_scores(as_array(one, name), name) for one in given]
     low, high = arrays[0], arrays[-1]
@@ -121,10 +121,10 @@ def as_weights(weights: Weights, name: str, size: int, bound: float) -> Interval
 
 
 class Draws:
-    """The draws of both classes, by the seed and by the place of each point in its class alone: eq. (78).
+    """The draws of both classes; they depend only on the seed and each point's place in its class: eq. (78).
 
-    A class without weights is kept whole. Without a seed the system draws one: of a seed that everybody
-    knows, Theorem 23 says nothing.
+    A class without weights keeps all points. Without a seed the system draws one, since Theorem 23 does not
+    hold for a seed that everybody knows.
     """
 
     def __init__(
@@ -135,19 +135,19 @@ class Draws:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again with the first point of each class."""
+        """Start again with the first point of each class."""
         self._bits = tuple(np.random.Philox([self._seed, side]) for side in range(2))
         self._read, self._hashes = [0, 0], [0, 0]
 
     @property
     def weighting(self) -> Weighting:
-        """How all points were drawn that were read so far."""
+        """The weighting of all points that were read so far."""
         offered = [n if weighted else None for n, weighted in zip(self._read, self.weighted, strict=True)]
         digests = tuple(map(as_digest, self._hashes))
         return Weighting(self.bound, self._seed, offered[0], offered[1], digests=digests, chosen=self._chosen)
 
     def see(self, side: int, scores: NDArray[Any]) -> None:
-        """Note the next points of a class, whether they survive or not, for their digest."""
+        """Add the next points of a class, survivors or not, to its digest."""
         self._hashes[side] += kernels().mix(scores)
 
     def numbers(self, side: int, size: int) -> Doubles:
@@ -157,7 +157,7 @@ class Draws:
         return np.asarray((self._bits[side].random_raw(size) >> np.uint64(11)) * 2.0**-53)
 
     def kept(self, anomalous: NDArray[np.bool_], weights: Doubles) -> NDArray[np.bool_]:
-        """Return which of the next points of both classes survive."""
+        """Return a mask of the survivors among the next points of both classes."""
         kept = np.ones(weights.size, dtype=bool)
         for side, places in enumerate((np.flatnonzero(~anomalous), np.flatnonzero(anomalous))):
             if self.weighted[side]:
@@ -172,16 +172,16 @@ def survivors(
     *,
     high: bool,
 ) -> NDArray[Any]:
-    """Return the points that calibrate so that errors count by upper and others by lower weights: eq. (79).
+    """Return the calibration points, with errors drawn by upper and others by lower weights: eq. (79).
 
-    `high` says whether the errors are the high scores, as those of the FPR are.
+    `high` tells whether the errors are the high scores, as for the FPR.
     """
     lower, upper = kept
     if promise is None or not (lower ^ upper).any():
         return values[lower]
     order = np.argsort(values, kind="stable")[:: -1 if high else 1]
     ordered = values[order]
-    # after each group of equal scores: the errors up to there, and all that counts
+    # after each group of equal scores: the errors so far, and all points that count
     ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), values.size - 1)
     errors = np.append(0, np.cumsum(upper[order])[ends])
     below = np.append(0, np.cumsum(lower[order])[ends])
@@ -197,7 +197,7 @@ def survivors(
             last = middle
     if first == 0:
         return values[lower]
-    # the group that would have been one too many counts by its upper weights as well
+    # the first group that is not accepted counts by its upper weights as well
     stop = ends[min(first, ends.size) - 1] + 1
     places = np.append(order[:stop][upper[order[:stop]]], order[stop:][lower[order[stop:]]])
     return values[np.sort(places)]
