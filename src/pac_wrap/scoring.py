@@ -66,8 +66,7 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     """Return the chance that an anomaly outscores a normal row (the ROC AUC); more is better.
 
     scikit-learn's "roc_auc" expects higher scores for class 1, but its own outlier detectors give anomalies
-    lower scores, so that a search for the best would find the worst. Classes of more than 10,000 rows are
-    sampled.
+    lower scores: a search for the best would find the worst. Classes of more than 10,000 rows are sampled.
 
     Parameters
     ----------

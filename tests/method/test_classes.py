@@ -259,8 +259,8 @@ def test_what_contradicts_itself_is_refused(change: Callable[[dict[str, Any]], o
     [
         ({"max_error": 1.5}, "max_error must lie strictly between 0 and 1"),
         ({"max_error": {0: 0.1, 1: 0.1, 2: 0.1}}, "no ceiling for the class '3'"),
-        ({"max_error": dict.fromkeys(range(5), 0.1)}, "a ceiling for '4', which is no class"),
-        ({"max_error": dict.fromkeys(range(4))}, "promises nothing of any class"),
+        ({"max_error": dict.fromkeys(range(5), 0.1)}, "a ceiling for '4', which is not a class"),
+        ({"max_error": dict.fromkeys(range(4))}, "no ceiling for any class"),
         ({"max_error": {0: 2.0, 1: 0.1, 2: 0.1, 3: 0.1}}, "max_error of '0' must lie"),
         ({"delta": 0.1, "confidence": 0.9}, "give either"),
         ({"delta": 2}, "delta must lie"),

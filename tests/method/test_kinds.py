@@ -228,7 +228,7 @@ def test_certificates_without_kinds_are_as_they_were() -> None:
             "a ceiling for 'takeover', of which there are no anomalous scores; the kinds are 'stolen'",
         ),
         (KINDS, STOLEN, ASKED, None, "max_fnr names kinds, but the anomalous scores come without kinds"),
-        (NORMAL, KINDS, ASKED, "raise", "overlap 'raise' chooses its threshold for two classes as wholes"),
+        (NORMAL, KINDS, ASKED, "raise", "overlap 'raise' chooses its threshold for whole classes"),
         (NORMAL, KINDS, ASKED, "algorithm1", "use abstain, hold_fnr or hold_fpr"),
         (NORMAL, {}, None, None, "must have 1 to 40 kinds, got 0"),
         (NORMAL, {str(i): [1.0] for i in range(41)}, None, None, "must have 1 to 40 kinds, got 41"),

@@ -303,7 +303,7 @@ def test_what_cannot_be_judged_warns() -> None:
     for points, counts in ((few, (28, 29)), (alike, (200, 200))):
         certificate, told = calibrated(points)
         assert told == [
-            f"{n} {name} steps cannot show how far steps depend on each other, because no score has 15 of"
+            f"{n} {name} steps cannot show whether steps depend on each other, because no score has 15 of"
             " them on either side, so the stated confidence holds only if they do not; label more"
             for n, name in zip(counts, ("normal", "anomalous"), strict=True)
         ]

@@ -33,7 +33,7 @@ def test_points_are_those_of_each_series_by_itself(sizes: list[tuple[int, int]],
     values = np.concatenate(scores)
     names, counts = [str(i) for i in range(len(sizes))], [one.size for one in scores]
     if not parts:
-        with pytest.raises(InputError, match=r"^none of the steps to be taken, one in every \d of \d+, has"):
+        with pytest.raises(InputError, match=r"^none of the taken steps, one in every \d of \d+, has"):
             several_series(names, counts, values, np.zeros(values.size), every=every)
         return
     found = several_series(names, counts, values, np.zeros(values.size), every=every)

@@ -144,7 +144,7 @@ def attempt(labels: Any = LABELS, random: Any = None, **options: Any) -> SeriesS
         ({"gap": 30}, "in 100 draws of blocks of 10 steps; choose a smaller gap, or larger blocks"),
         ({"calibration": 1.0}, "calibration must lie strictly between 0 and 1, got 1.0"),
         ({"random": 3}, r"random must be a NumPy generator, got 3; pass np.random.default_rng\(0\)"),
-        ({"block": None, "gap": 3}, "a gap is kept between blocks, got gap = 3 and no block; pass block too"),
+        ({"block": None, "gap": 3}, "a gap needs blocks, got gap = 3 and no block; pass block too"),
         ({"labels": [2] * 40}, r"step_labels must be 0 \(normal\) or 1 \(anomalous\), got 2"),
     ],
 )

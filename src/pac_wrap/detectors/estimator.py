@@ -289,8 +289,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         subjects : array-like, optional
-            The subject of each row. Rows of one subject are not independent, which the certificate then
-            states.
+            The subject of each row; the certificate states if rows of one subject depend on each other.
         """
         trained = self._training_rows is not None and self._trained_from is self.detector
         detector = self.detector_ if trained else self.detector

@@ -389,8 +389,7 @@ class CertificateFile:
     separable : bool, optional
         If ceilings were raised: whether one threshold would have kept the requested ceilings.
     sampling, weighting, lineage, provenance : object, optional
-        The sampling of a series, the draw by weights, the previous certificates, and the origin of the
-        scores.
+        The sampling of a series, the draw by weights, the previous certificates, the origin of the scores.
     assumptions : array
         The numbers of the assumptions of the promise.
     version : str
@@ -554,8 +553,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def exclusions(self) -> Thresholds:
         """The thresholds that rule out a label, for scores before rounding; prediction sets follow them.
 
-        A single threshold that decides all points rules out one label or the other. Otherwise each class's
-        own threshold rules out that class.
+        A single threshold rules out one label or the other; otherwise each class's own threshold does.
         """
         if self.uncertified:
             return Thresholds(alarm_from=inf, clear_below=-inf)

@@ -1,4 +1,4 @@
-"""A certificate of more than two classes: which of them a row of class scores leaves possible."""
+"""The certificate of more than two classes: which classes are possible for a row of class scores."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ NONE: Final = -2
 
 @dataclass(frozen=True, slots=True)
 class ClassFile:
-    """What stands in the file of a certificate of classes: a clause for each, in the order of the columns."""
+    """The content of a file of a certificate of classes: a clause for each, in the order of the columns."""
 
     clauses: tuple[Written, ...]
     severities: tuple[int, ...] | None = field(metadata={"optional": True})
@@ -61,19 +61,19 @@ class ClassFile:
 
 @dataclass(frozen=True, slots=True)
 class ClassCertificate(SavedAsJSON):
-    """Which classes a row of scores leaves possible, with a ceiling for each; made by `calibrate_classes`.
+    """The possible classes of a row of scores, with a ceiling for each; made by `calibrate_classes`.
 
-    A class is ruled out where its score lies below its threshold: eq. (63). With `severities`, every row is
-    given one class, and the ceilings are for taking a class for a milder one: eqs. (66) to (67).
+    A class is ruled out if its score is below its threshold: eq. (63). With `severities`, every row gets one
+    class, and the ceilings are for taking a class for a milder one: eqs. (66) and (67).
 
     Parameters
     ----------
     clauses : tuple of Clause
-        What became of the promise about each class, in the order of the columns.
+        The promise about each class with its result, in the order of the columns.
     severities : tuple of int or None
-        The columns from the most severe class to the mildest; None where classes have no order.
+        The columns from the most severe class to the mildest; None if classes have no order.
     score_type : "float64", "float32" or "float16"
-        The type of the calibrating scores, to which every score is rounded before it is compared.
+        The type of the calibration scores, to which every score is rounded before it is compared.
     version : str
         The version of the package that made it.
 
@@ -97,7 +97,7 @@ class ClassCertificate(SavedAsJSON):
 
     @property
     def confidence(self) -> float:
-        """How surely all ceilings hold together: the classes are independent samples, eq. (101)."""
+        """The confidence that all ceilings hold together; the classes are independent samples: eq. (101)."""
         return float_below(kept_together(*(one.confidence for one in self.clauses if one.kept)))
 
     @property
@@ -107,20 +107,19 @@ class ClassCertificate(SavedAsJSON):
 
     @property
     def empty(self) -> bool:
-        """Whether some class has too few labels for what was asked of it."""
+        """Whether any class has too few labels for its ceiling."""
         return any(one.vacuous for one in self.clauses)
 
     def label_sets(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
-        """Return which classes each row leaves possible: eq. (63); of severities, those from the decision on.
+        """Return for each row which classes are possible: eq. (63); with severities, those from its class on.
 
         Parameters
         ----------
         class_scores : array-like of float, shape (n, K)
-            One score for each class, higher for what is more like it. With `severities` also one score per
-            row, higher for what is more severe.
+            One score for each class, higher for rows more like it. With `severities`, also one score per row,
+            higher for more severe rows.
         on_missing : "abstain" or "stop"
-            Whether a row in which a score is NaN keeps all classes, with a `MissingScoreWarning`, or is
-            refused.
+            Whether a row with a NaN keeps all classes, with a `MissingScoreWarning`, or raises an error.
         """
         scores = class_matrix(class_scores, len(self.clauses), single=self.severities is not None)
         missing = np.flatnonzero(np.isnan(scores).any(axis=1))
@@ -130,22 +129,22 @@ class ClassCertificate(SavedAsJSON):
             if clause.threshold is not None:
                 left[:, column] = reaches(rounded(scores[:, column], self.score_type), clause.threshold)
         if self.severities is not None:
-            # a class is ruled out where it and all more severe ones lie below their thresholds
+            # a class is ruled out if it and all more severe classes are below their thresholds
             order = list(self.severities)
             left[:, order] = np.logical_or.accumulate(left[:, order], axis=1)
         left[missing] = True
         return left
 
     def verdicts(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int64]:
-        """Return the column of the class that each row is given: eq. (64), or eq. (67).
+        """Return the column of the class of each row: eq. (64), or eq. (67) with severities.
 
-        It is -1 if several are left, and -2 if none is, as for a point like none of the classes. With
-        `severities` it is the most severe class that is left.
+        It is -1 if several classes are possible, and -2 if none is, as for a point unlike all classes. With
+        `severities` it is the most severe possible class.
 
         Parameters
         ----------
         class_scores, on_missing : array-like of float and str
-            As for `label_sets`; a row without all its scores is left undecided.
+            As for `label_sets`; a row with a missing score is left undecided.
         """
         left = self.label_sets(class_scores, on_missing)
         count = left.sum(axis=1)
@@ -158,14 +157,14 @@ class ClassCertificate(SavedAsJSON):
     def evaluate(
         self, class_scores: ArrayLike, labels: ArrayLike, *, confidence: float = 0.95
     ) -> tuple[Measured, ...]:
-        """Return how often the points of each class that did not calibrate were ruled out, or left undecided.
+        """Return the rates of errors and of undecided points of each class on held-out points.
 
         Parameters
         ----------
         class_scores, labels : array-like
-            As for `label_sets`, and the class of each row, by its name or its column.
+            The class scores as for `label_sets`, and the class of each row, by its name or its column.
         confidence : float
-            How surely each interval holds its rate.
+            The confidence of each interval.
         """
         check_rate("confidence", confidence)
         sets, verdicts = self.label_sets(class_scores), self.verdicts(class_scores)
@@ -197,12 +196,12 @@ class ClassCertificate(SavedAsJSON):
         return next(one.asked.delta for one in self.clauses if one.asked is not None)
 
     def verify(self, class_scores: ArrayLike, labels: ArrayLike) -> "Verification":
-        """Return where it differs from what the scores give that it was made of.
+        """Make the certificate again from its calibration scores, and return where the two differ.
 
         Parameters
         ----------
         class_scores, labels : array-like
-            The calibration scores, rounded to the certificate's type if theirs is wider, and their classes.
+            The calibration scores and their classes; scores of a wider type are rounded to the certificate's.
 
         Examples
         --------
@@ -247,9 +246,9 @@ class ClassCertificate(SavedAsJSON):
 
 
 def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) -> Scores:
-    """Return class scores as doubles, a column for each class; NaN is left to the caller.
+    """Return class scores as doubles, a column for each class; the caller handles NaN.
 
-    `single`: whether one score per row will do, which then stands for every class.
+    `single`: whether one score per row is allowed, which then stands for every class.
     """
     array = as_array(class_scores, "class_scores")
     if array.ndim == 1 and single and columns is not None and array.dtype.kind in "biuf":
@@ -258,13 +257,13 @@ def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) 
         wanted = "a column for each class" if columns is None else f"{columns:,} columns, one for each class"
         raise InputError(
             f"class_scores must be a matrix of numbers with {wanted}, got shape {array.shape} of"
-            f" {array.dtype}; pass what predict_proba or decision_function gives"
+            f" {array.dtype}; pass the result of predict_proba or decision_function"
         )
     return array if array.dtype == np.float64 else widened(array)
 
 
 def class_columns(labels: ArrayLike, classes: tuple[str, ...]) -> NDArray[np.intp]:
-    """Return the column of each label's class; labels are compared as texts, and 1.0 is 1."""
+    """Return the column of each label's class; labels are compared as texts, with 1.0 as 1."""
     array = as_array(labels, "labels")
     if array.ndim != 1:
         raise InputError(f"labels must be one-dimensional, one class per row, got shape {array.shape}")
@@ -280,7 +279,7 @@ def class_columns(labels: ArrayLike, classes: tuple[str, ...]) -> NDArray[np.int
 
 
 def class_text(value: object) -> str:
-    """Return the name of a class as a certificate has it."""
+    """Return the name of a class as text."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
@@ -294,7 +293,7 @@ _USUAL_DELTA = 0.05
 
 
 class ClassRequest(NamedTuple):
-    """What is asked of each class, and in which order they are, by column."""
+    """The request about each class, by column: names, ceilings, delta, and the order of severity."""
 
     names: tuple[str, ...]
     ceilings: tuple[float | None, ...]
@@ -314,22 +313,23 @@ def calibrate_classes(
 ) -> ClassCertificate:
     """Return the certificate of more than two classes, each with its own ceiling.
 
-    Without `severities` a row keeps every class whose score is not too low for it, and the rate at which a
-    class is ruled out on its own points is at most its ceiling: eq. (63). Two classes with the scores -s and
-    s have the thresholds of `calibrate`: eq. (65). With `severities` every row is given one class, and the
-    rate at which a class is taken for a milder one is at most its ceiling: eqs. (66) to (68).
+    Without `severities`, a row keeps every class whose score is high enough. The rate at which a class is
+    ruled out on its own points is at most its ceiling: eq. (63). Two classes with the scores -s and s have
+    the thresholds of `calibrate`: eq. (65). With `severities`, every row gets one class, and the rate at
+    which a class is taken for a milder one is at most its ceiling: eqs. (66) to (68).
 
     Parameters
     ----------
     class_scores : array-like of float, shape (n, K)
-        A score for each class, higher for what is more like it: what `predict_proba` or `decision_function`
-        gives. With `severities` also one score per row, higher for what is more severe.
+        A score for each class, higher for rows more like it, such as the result of `predict_proba` or
+        `decision_function`. With `severities`, also one score per row, higher for more severe rows.
     labels : array-like
-        The class of each row, which no training has seen.
+        The class of each row; no row may have been used for training.
     max_error : float or mapping of classes to float
-        The ceiling of each class; None in a mapping promises nothing of a class, which is never ruled out.
+        The ceiling of each class. A class with None in a mapping has no promise, and is never ruled out.
     delta, confidence : float, optional
-        The chance, for each class, that its ceiling does not hold, 0.05; or how surely all hold together.
+        The chance for each class that its ceiling does not hold, by default 0.05; or instead the confidence
+        that all ceilings hold together.
     classes : sequence, optional
         The class of each column; by default 0 to K - 1.
     severities : sequence, optional
@@ -338,13 +338,13 @@ def calibrate_classes(
     Returns
     -------
     ClassCertificate
-        What rules a class out, what is promised, and what that rests on.
+        The threshold of each class, the promises and their basis.
 
     Raises
     ------
     InputError
-        If scores are no matrix of numbers, contain NaN, or do not fit the labels; if a ceiling is missing or
-        is for no class.
+        If scores are not a matrix of numbers, contain NaN, or do not fit the labels; or if a class has no
+        ceiling, or a ceiling no class.
 
     Warns
     -----
@@ -386,7 +386,7 @@ def calibrate_classes(
         )
     count = sum(one is not None for one in ceilings)
     if not count:
-        raise InputError("max_error promises nothing of any class; give at least one ceiling")
+        raise InputError("max_error has no ceiling for any class; give at least one")
     share = _USUAL_DELTA if delta is None else delta
     if confidence is not None:  # the classes are independent samples: eq. (101)
         share = shared_together(float_below(confidence_left(check_rate("confidence", confidence))), count)
@@ -397,7 +397,7 @@ def calibrate_classes(
 
 
 def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iterator[float | None]:
-    """Yield the ceiling of each class; the mildest one cannot be taken for a milder one."""
+    """Yield the ceiling of each class; the mildest class has none, since there is no milder one."""
     if not isinstance(max_error, Mapping):
         rate = check_rate("max_error", max_error)
         yield from (None if name == mildest else rate for name in names)
@@ -405,8 +405,8 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
     given = {class_text(key): value for key, value in max_error.items()}
     for key in given:
         if key not in names or (key == mildest and given[key] is not None):
-            what = "the mildest class, which has no milder one" if key == mildest else "no class"
-            raise InputError(f"max_error has a ceiling for {quoted(key)}, which is {what}; leave it out")
+            what = "the mildest class, which has no milder one" if key == mildest else "not a class"
+            raise InputError(f"max_error has a ceiling for {quoted(key)}, which is {what}; remove it")
     for name in names:
         if name != mildest and (name not in given or (mildest and given[name] is None)):
             raise InputError(f"max_error has no ceiling for the class {quoted(name)}; give it one")
@@ -417,7 +417,7 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
 def certify_class_scores(
     asked: ClassRequest, scores: Scores, labels: ArrayLike, score_type: ScoreType
 ) -> ClassCertificate:
-    """Return the certificate for a request, from a matrix of scores in which none may be missing."""
+    """Return the certificate for a request, from a matrix of scores without missing ones."""
     if (missing := np.flatnonzero(np.isnan(scores).any(axis=1))).size:
         raise refused("class_scores", missing, len(scores))
     given_to = class_columns(labels, asked.names)
@@ -425,7 +425,7 @@ def certify_class_scores(
     if not given_to.size:
         raise InputError("class_scores and labels are empty; pass at least one labelled row")
     clauses: dict[int, Clause] = {}
-    # whether a point was given a more severe class already, by the thresholds found so far
+    # whether a point already has a more severe class, by the thresholds found so far
     taken = np.zeros(given_to.size, dtype=bool)
     for column in asked.severities or range(len(asked.names)):
         own = given_to == column

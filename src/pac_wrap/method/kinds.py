@@ -1,4 +1,4 @@
-"""Scores by kind in, a certificate out whose ceilings hold for every kind."""
+"""Calibration by kind: scores of each kind in, a certificate out whose ceilings hold for every kind."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,13 +39,13 @@ from pac_wrap.method.strategies.interface import Abstain, Asked, Hold
 from pac_wrap.ranks.memory import Rank, Ranked, unchecked, warn_of_labels
 from pac_wrap.tails.bounds import Sharing, split_confidence
 
-# how many points each kind of a class has; None is a class without kinds
+# how many points each kind of a class has; None stands for a class without kinds
 Sizes = Mapping[str | None, int]
 
 
 @dataclass(frozen=True, slots=True)
 class KindRequest:
-    """What a calibration by kind is asked for, once the kinds are known: of each, or of all as they come."""
+    """A request for a calibration by kind, once the kinds are known: for each kind, or all kinds together."""
 
     asked: tuple[Asked, ...]
     overlap: Overlap
@@ -53,12 +53,12 @@ class KindRequest:
 
     @classmethod
     def of(cls, guarantee: Guarantee, overlap: object, normal: Sizes, anomalous: Sizes) -> "KindRequest":
-        """Return the request about the kinds of each class, given the points of each; None has no kind."""
+        """Return the request about the kinds of each class, given their sizes; None for no kinds."""
         if not isinstance(overlap, Abstain | Hold) or (isinstance(overlap, Hold) and not overlap.always):
             word = quoted(getattr(overlap, "word", overlap))
             raise InputError(
-                f"overlap {word} chooses its threshold for two classes as wholes, so it keeps no ceiling of a"
-                " kind; use abstain, hold_fnr or hold_fpr"
+                f"overlap {word} chooses its threshold for whole classes, so it cannot keep a ceiling for"
+                " each kind; use abstain, hold_fnr or hold_fpr"
             )
         refuse_tolerance(guarantee, "a promise for each kind", "calibrate the kinds one by one")
         sizes = normal, anomalous
@@ -88,7 +88,7 @@ class KindRequest:
 
     @classmethod
     def again(cls, certificate: Certificate, *kinds: Iterable[str | None]) -> "KindRequest":
-        """Return the request of a certificate, about the kinds that each class has now."""
+        """Return the request of a certificate, for the kinds that each class has now."""
         was, asked = certificate.guarantee, []
         for label, delta, there in zip(LABELS, (was.delta_fpr, was.delta_fnr), kinds, strict=True):
             before = {one.of.kind: one.asked for one in certificate.of(label)}
@@ -100,31 +100,31 @@ class KindRequest:
 
     @property
     def _strategy(self) -> Overlap:
-        """What decides: with promises of one class alone, nothing is held."""
+        """The strategy that decides; with promises about only one class, no ceiling is held."""
         promised = {one.of.label for one in self.asked if one.promise is not None}
         return self.overlap if len(promised) == 2 or isinstance(self.overlap, Abstain) else Abstain()
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The places of populations that are compared, each of them once at least."""
+        """The pairs of populations that are compared, each population at least once."""
         low = [p for p, one in enumerate(self.asked) if one.normal]
         high = [p for p, one in enumerate(self.asked) if not one.normal]
         places = range(max(len(low), len(high)))
         return [(low[min(place, len(low) - 1)], high[min(place, len(high) - 1)]) for place in places]
 
     def ranks(self, sizes: Sequence[int]) -> Iterator[Rank]:
-        """Yield the ranks that may be asked for."""
+        """Yield the ranks that may be needed."""
         yield from self._strategy.ranks(self.asked, sizes)
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
-        """Return the certificate of all kinds, wherever their scores live."""
+        """Return the certificate of all kinds, wherever their scores are stored."""
         return certificate_of(self.guarantee, self.asked, self._strategy, ranked, score_type)
 
 
 def asked_of_kinds(
     guarantee: Guarantee | Request | None, overlap: str | Overlap | None
 ) -> tuple[Guarantee, Overlap]:
-    """Return the promises and the strategy that the arguments of an entrance ask for."""
+    """Return the guarantee and the strategy of a function's arguments."""
     if isinstance(guarantee, Request):
         return guarantee.guarantee, Request.of(guarantee, overlap).overlap
     return as_guarantee(guarantee, by_kind=True), Abstain() if overlap is None else as_strategy(overlap)
@@ -136,7 +136,7 @@ def certify_mappings(
     """Return the certificate of kinds whose scores are in memory, in a mapping for one class or both."""
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
     empty = [[name for name, points in side.items() if not points.size] for side in scores]
-    if all(empty):  # a certificate of those two would rest on nothing
+    if all(empty):  # a certificate of these two would have no basis
         low, high = ("" if kinds[0] is None else f" {quoted(kinds[0])}" for kinds in empty)
         raise InputError(f"normal{low} and anomalous{high} are both empty; pass scores of one of them")
     wanted = request(*({name: points.size for name, points in side.items()} for side in scores))
@@ -164,7 +164,7 @@ def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[A
 
 
 def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> Certificate:
-    """Return the certificate of kinds; the request is made once it is known how many points each has."""
+    """Return the certificate of kinds; the request is made once the size of each kind is known."""
     counted = source.populations()
     names = [
         {one.kind: count or 0 for one, count in counted.items() if one.label == label} for label in LABELS
@@ -184,7 +184,7 @@ def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]
 def classes_by_kind(
     scores: NDArray[Any], marks: NDArray[np.bool_], kinds: GroupColumn
 ) -> tuple[NDArray[Any] | Kinds, NDArray[Any] | Kinds]:
-    """Return the scores of each class, by the kinds that a column names; in one array where it names none."""
+    """Return the scores of each class by the kinds in a column, or in one array for a class without kinds."""
     column = coded_kinds(kinds, "kinds")
     check_same_length("scores", scores.size, "kinds", column.codes.size)
     counts = np.bincount(2 * column.codes + marks, minlength=2 * len(column.values))
@@ -201,7 +201,7 @@ def classes_by_kind(
 
 
 def coded_kinds(column: GroupColumn, name: str) -> Coded:
-    """Return the kinds of a column as texts, None where there is none, and the number of each row's kind."""
+    """Return the kinds of a column as texts, None for a missing kind, and the number of each row's kind."""
     found = coded(column, "kinds")
     if any(isinstance(value, float) for value in found.values):
         raise not_kinds(name, getattr(column, "dtype", "float"))
@@ -209,7 +209,7 @@ def coded_kinds(column: GroupColumn, name: str) -> Coded:
 
 
 def not_kinds(column: str, kind: object) -> InputError:
-    """Return the refusal of a column of another type, such as numbers, which have several texts."""
+    """Return the error for a column of a wrong type, such as floats, whose texts are ambiguous."""
     return InputError(
         f"column {column!r} must hold kinds: texts, whole numbers, dates or booleans, but its type"
         f" is {kind}; convert it to text"
@@ -230,7 +230,8 @@ def populations_of(
 ) -> dict[Population, int | None]:
     """Return the kinds of both classes, from the class, the kind and the number of rows of each kind.
 
-    A class none of whose rows names a kind has none; some rows with and some without one are refused.
+    A class whose rows have no kind is a class without kinds; a mixture of rows with and without raises an
+    error.
     """
     found: dict[Population, int | None] = {}
     for mark, whole in enumerate(CLASSES):
@@ -239,8 +240,8 @@ def populations_of(
         missing = rows.pop(None, 0)
         if rows and missing:
             raise InputError(
-                f"column {quoted(column)} is empty in {missing:,} rows of {label} points, while others of"
-                " them have a kind; name the kind of all of them, or of none"
+                f"column {quoted(column)} is empty in {missing:,} rows of {label} points, while other"
+                f" {label} rows have a kind; name the kind of all of them, or of none"
             )
         if len(rows) > MOST_KINDS:
             raise InputError(
@@ -255,7 +256,7 @@ def populations_of(
 
 
 def _ceilings(guarantee: Guarantee, label: Label, sizes: Sizes) -> dict[str | None, float | None]:
-    """Return the ceiling of every part of a class, all of it last."""
+    """Return the ceiling of every kind of a class, with that of all kinds together last."""
     option = "max_fpr" if label == "normal" else "max_fnr"
     whole = guarantee.max_fpr if label == "normal" else guarantee.max_fnr
     named = {one.kind: one.ceiling for one in guarantee.kinds if one.label == label}
@@ -268,7 +269,7 @@ def _ceilings(guarantee: Guarantee, label: Label, sizes: Sizes) -> dict[str | No
         return {None: whole}
     if not kinds or len(kinds) > MOST_KINDS:
         raise InputError(f"{label} scores must have 1 to {MOST_KINDS} kinds, got {len(kinds):,}; merge some")
-    kinds.sort()  # so that the order in which they come changes nothing
+    kinds.sort()  # so that their order has no effect
     if not named:
         return dict.fromkeys(kinds, whole)
     for kind in kinds:

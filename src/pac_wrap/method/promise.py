@@ -204,8 +204,7 @@ class Guarantee:
     max_fpr, max_fnr : float, mapping or None
         The ceilings of the false positive and of the false negative rate on future data. None promises
         nothing about that rate; the other threshold then decides alone. A mapping sets a ceiling for each
-        kind of points, as in `{"card stolen": 0.02, "account takeover": 0.1}`; its key None stands for all
-        kinds together.
+        kind of points, as in `{"card stolen": 0.02, "account takeover": 0.1}`; its key None is for all kinds.
     delta_fpr, delta_fnr : float, optional
         The chance, over draws of the calibration points, that the ceiling does not hold; by default 0.05 for
         each ceiling, and for each kind.

@@ -106,8 +106,7 @@ class Rule:
         Lower scores are declared normal; with -inf, none is.
     anomaly_from : float
         This score and all higher ones are declared anomalies; with inf, none is, not even a score of inf.
-        It must not be less than `normal_below`. If both are equal, this is a single threshold without
-        abstention.
+        It is at least `normal_below`. If both are equal, this is a single threshold without abstention.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Exact ranks of data that an engine counts: no score leaves it but the few around what is asked for.
+"""Exact ranks of data that an engine counts: only the few scores around the needed ranks leave the engine.
 
-The first scores say where to look, or a sample if they are of one class. The engine then counts, for each
+The first scores, or a sample if they are of one class, guide the search. The engine then counts, for each
 class, the scores in some cells, and lists those of a few cells in full. Which cells matter is found by
-rehearsal: whoever will ask is let loose on what is known so far, and what it asks for is noted.
+rehearsal: the request runs on what is known so far, and the ranks that it asks for are noted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,17 +26,17 @@ LEAST, GREATEST = order_key(-inf), order_key(inf)
 
 
 class Sample(NamedTuple):
-    """Some scores of each part, classes or kinds, and what share they are of all; 1 if they are all."""
+    """Some scores of each part (class or kind), and their share of all scores; 1 if they are all."""
 
     classes: Sequence[Scores]
     part: float
 
 
 class Piece(NamedTuple):
-    """The cells from one knot to the next: the number of the first, how many, and how many per unit.
+    """The cells from one knot to the next: the number of the first cell, the count, and the cells per unit.
 
     A score has the number first + min(floor((score - low) * scale), cells - 1); the scale of one cell is 0.
-    Where there are 0 cells, all have the number of the first, and each different score is a cell of its own.
+    With 0 cells, all scores have the number of the first cell, and each distinct score is its own cell.
     """
 
     low: float
@@ -46,9 +46,9 @@ class Piece(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Cells in the order of the scores: below the first knot, from each to the next so many, and beyond.
+    """Cells in the order of the scores: below the first knot, between knots, and beyond the last knot.
 
-    Engines need only agree with themselves about a cell's number: it must not fall where scores rise.
+    A cell's number may differ between engines, but it must never fall as scores rise.
     """
 
     knots: tuple[float, ...]
@@ -72,9 +72,9 @@ class Grid(NamedTuple):
         cells: int,
         listed: Iterable[tuple[int, int]] = (),
     ) -> "Grid":
-        """Return the grid with knots at some keys; pieces that must be fine share so many cells.
+        """Return the grid with knots at some keys; pieces that must be fine share a number of cells.
 
-        Within ranges of keys that are to be listed each score has a cell of its own.
+        Within ranges of keys that are to be listed, each score is its own cell.
         """
         ends = [end for low, high in listed for end in (low, high + 1)]
         ordered = sorted({key for key in (*keys, *ends) if LEAST < key <= GREATEST})
@@ -83,7 +83,7 @@ class Grid(NamedTuple):
         each = max(1, cells // max(1, sum(chosen)))
         found = []
         for (low, high), one in zip(pairwise(knots), chosen, strict=True):
-            # a width of zero: two numbers that the processor takes for zero
+            # the width is zero for two numbers that the processor flushes to zero
             fits = 0.0 < high - low < inf and each / (high - low) < inf
             found.append(each if one and fits else 1)
         for place, key in enumerate(ordered[:-1]):
@@ -93,14 +93,14 @@ class Grid(NamedTuple):
 
     @property
     def listed(self) -> list[tuple[float, float]]:
-        """The knots between which each different score is a cell of its own, the second not included."""
+        """The pairs of knots between which each distinct score is its own cell, the second one excluded."""
         return [ends for ends, cells in zip(pairwise(self.knots), self.cells, strict=True) if not cells]
 
 
 class Cells(NamedTuple):
-    """What an engine counted: class, number of the cell, scores in it, and the least and greatest of them.
+    """Counted cells: class, number of the cell, scores in it, and the lowest and highest of them.
 
-    Without `ends`, the least and greatest are only those that a cell might hold.
+    Without `ends`, the lowest and highest are only those that a cell might hold.
     """
 
     labels: Counts
@@ -127,19 +127,19 @@ class Counter(Protocol):
         """The type of the scores."""
 
     def guess(self) -> Sample:
-        """Return the first scores that can be had, and a guess of their share; 1 says that they are all."""
+        """Return the first available scores, and a guess of their share; 1 means that they are all."""
 
     def sample(self) -> Sample:
         """Return a random sample of the scores."""
 
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
-        """Return the cells that have scores, and the sum of hashes of each part; refuse what is wrong."""
+        """Return the cells that have scores, and the sum of hashes of each part; wrong data are refused."""
 
     def count(self, grid: Grid, within: Some) -> Cells:
-        """Return the cells that have scores, of those that lie within some of another grid."""
+        """Return the cells that have scores, among those within some cells of another grid."""
 
     def gather(self, within: Some) -> Cells:
-        """Return all different scores within some cells, each as a cell of its own."""
+        """Return all distinct scores within some cells, each as its own cell."""
 
 
 class Range(NamedTuple):
@@ -151,9 +151,9 @@ class Range(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Where the scores of a class lie: so many in each of some ranges of keys, in order, and of which cell.
+    """The distribution of a class's scores: their number in ranges of keys, in order, and the cell of each.
 
-    A range of several scores comes with its two ends as ranges of their own.
+    For a range of several scores, its two ends are separate ranges.
     """
 
     low: Bits
@@ -171,7 +171,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def together(cls, spreads: "Sequence[Spread]") -> "Spread":
-        """Return several as one."""
+        """Return several spreads as one."""
         if len(spreads) == 1:
             return spreads[0]
         low, high, counts, _, origin = (np.concatenate(parts) for parts in zip(*spreads, strict=True))
@@ -179,7 +179,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def estimated(cls, scores: Scores, part: float) -> "Spread":
-        """Return where all scores may lie, if these are so large a part of them."""
+        """Return the estimated spread of all scores, given some of them and their share."""
         high = np.sort(order_keys(scores))
         low = high if part == 1.0 else np.concatenate([high[:1], high[:-1]])
         ends = np.rint(np.arange(1, high.size + 1) / part).astype(np.int64)
@@ -187,7 +187,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def counted(cls, cells: Cells, label: int, grid: int) -> "Spread":
-        """Return where the scores of a class lie, given its cells of the grid with a number."""
+        """Return the spread of a class's scores, given its cells in the grid with this number."""
         mine = cells.labels == label
         low, high = order_keys(cells.least[mine]), order_keys(cells.greatest[mine])
         counts, origin = cells.counts[mine], (grid << 32) + cells.numbers[mine]
@@ -208,7 +208,7 @@ class Spread(NamedTuple):
 
     @property
     def ranges(self) -> dict[int, Range]:
-        """The least and greatest key, and how many scores, by cell."""
+        """The lowest and highest key, and the number of scores, by cell."""
         origins, places = np.unique(self.origin, return_inverse=True)
         first = np.searchsorted(self.origin[order := np.argsort(self.origin, kind="stable")], origins)
         counts = np.bincount(places, weights=self.counts, minlength=origins.size)
@@ -228,7 +228,7 @@ class Spread(NamedTuple):
         return Range(int(self.low[place]), int(self.high[place]), int(self.counts[place]))
 
     def guess(self, k: int) -> int:
-        """Return a key near that of the k-th smallest, as if scores were spread evenly in their range."""
+        """Return a key near the k-th smallest, as if the scores of a range were spread evenly."""
         low, high, count = self.at(k)
         return low + (high - low) * (2 * self.number(k) - 1) // (2 * count)
 
@@ -238,7 +238,7 @@ class Spread(NamedTuple):
         return k - int(self.up_to[place] - self.counts[place])
 
     def count_below(self, key: int) -> int:
-        """Return about how many keys are less."""
+        """Return approximately how many keys are less."""
         first, last = self.around(key)
         below = int(self.up_to[first - 1]) if first else 0
         for low, high, count in zip(
@@ -249,13 +249,13 @@ class Spread(NamedTuple):
         return below
 
     def around(self, key: int) -> tuple[int, int]:
-        """Return the first and one after the last of the ranges with keys on both sides: below, and not."""
+        """Return the first, and one after the last, of the ranges with keys on both sides of a key."""
         if key > GREATEST:
             return self.low.size, self.low.size
         return int(np.searchsorted(self.high, np.uint64(key))), int(np.searchsorted(self.low, np.uint64(key)))
 
     def open_within(self, low: int, high: int) -> list[int]:
-        """Return of which cells those ranges came that are no single score and meet keys from low to high."""
+        """Return the cells of ranges with more than one score that overlap the keys from low to high."""
         first = int(np.searchsorted(self.high, np.uint64(low)))
         part = slice(first, int(np.searchsorted(self.low, np.uint64(high), "right")))
         found: list[int] = self.origin[part][self.low[part] < self.high[part]].tolist()
@@ -266,7 +266,7 @@ Spreads = Sequence[Spread]
 
 
 def bounds(spreads: Spreads, rank: Rank) -> tuple[int, int]:
-    """Return two keys that the score at a rank lies between; where they are equal, it is known."""
+    """Return two keys between which the score at a rank lies; if they are equal, it is known."""
     if isinstance(rank.label, int):
         return spreads[rank.label].at(rank.k)[:2]
     some = [spreads[one] for one in rank.label]
@@ -291,14 +291,14 @@ _MARGIN: Final = 3.0
 # edges of cells that are placed one by one; an engine compares each score with six of them, by halving
 _KNOTS: Final = 48
 _GIVEN: Final = 4
-# so few edges suffice by themselves: an engine adds up what lies between them, without looking for cells
+# with so few edges, an engine adds up the scores between them without looking for cells
 _EDGES: Final = 12
 # a score that occurs more often than this among the first is shared by many
 _OFTEN: Final = 7
 # cells between the edges, in all
 _CELLS: Final = 1 << 12
 _MOST_CELLS: Final = 1 << 17
-# around a rank that part of a cell's scores, and so many standard deviations, are listed on either side;
+# around a rank this part of a cell's scores, and this many standard deviations, are listed on either side;
 # only for a few ranks, and no more scores than these: 4 MB
 _NEARER: Final = 128
 _SPREAD: Final = 3.0
@@ -313,10 +313,10 @@ def grid_around(pair: Spreads, sample: Sample, ranks: Iterable[Rank], below: Ite
     ranks = [*ranks]
     brackets = _united(_bracket(pair, rank, sample) for rank in ranks)
     ends = [end for low, high in brackets for end in (low, high + 1)]
-    # a threshold that was given is asked for as it is
+    # a given threshold is counted as it is
     given = [key for key in below if not any(low <= key <= high + 1 for low, high in brackets)]
     if len(ends) + len(given) <= _EDGES:
-        # cells tell scores that many rows share from others without listing them
+        # cells separate scores that many rows share from others without listing them
         often = [one.high[_OFTEN:][one.high[_OFTEN:] == one.high[:-_OFTEN]] for one in pair]
         shared = (((low <= keys) & (keys <= high)).any() for keys in often for low, high in brackets)
         if sample.part == 1.0 or not any(shared):
@@ -332,7 +332,7 @@ def grid_around(pair: Spreads, sample: Sample, ranks: Iterable[Rank], below: Ite
 
 
 def near(pair: Spreads, sample: Sample, ranks: Iterable[Rank]) -> list[tuple[int, int]]:
-    """Return ranges of keys where the scores at a few ranks very likely lie, small parts of their cells."""
+    """Return small ranges of keys that very likely hold the scores at a few ranks."""
     cells = []
     for label, k in ranks:
         if not isinstance(label, int):
@@ -349,7 +349,7 @@ def near(pair: Spreads, sample: Sample, ranks: Iterable[Rank]) -> list[tuple[int
 
 def _around(cell: Range, number: int, scores: Scores) -> tuple[int, int]:
     """Return two keys around the score of some number in a cell, given a sample of its class."""
-    # the density there is taken for exp(slope t), t from 0 to 1, as far as the scores on both sides tell it
+    # the density there is modelled as exp(slope t), t from 0 to 1, estimated from the scores on both sides
     low, high = from_order_key(cell.low), from_order_key(cell.high)
     width = 2.0 * (high - low)
     before, after = (
@@ -368,7 +368,7 @@ def _around(cell: Range, number: int, scores: Scores) -> tuple[int, int]:
 
 
 def _bracket(pair: Spreads, rank: Rank, sample: Sample) -> tuple[int, int]:
-    """Return two keys that the score at a rank very likely lies between."""
+    """Return two keys between which the score at a rank very likely lies."""
     sizes, points = [one.size for one in pair], [scores.size for scores in sample.classes]
     size, taken, k = rank.of(sizes), rank.of(points), rank.k
     margin = 0
@@ -415,9 +415,9 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Bounds:
 
 
 T = TypeVar("T")
-# the first scores say nothing if a class has fewer of them
+# the first scores are not used if a class has fewer of them
 _ENOUGH: Final = 16
-# up to this many scores are listed rather than counted once more, of so many cells: 4 MB
+# up to this many scores, of this many cells, are listed rather than counted again: 4 MB
 _FEW: Final = 3 << 17
 _LISTED: Final = 1 << 12
 # cells whose scores are counted at once
@@ -426,7 +426,7 @@ _Chosen = tuple[int, int, Range]
 
 
 class _Rehearsal(Parts):
-    """What is known so far, and guessed where it is not; all ranks, and keys to count below, are noted."""
+    """Answers that are known so far, or guessed; it notes the requested ranks and the keys to count below."""
 
     def __init__(self, spreads: Spreads, hash_sums: Sequence[int]) -> None:
         super().__init__([one.size for one in spreads], hash_sums)
@@ -447,13 +447,13 @@ class _Rehearsal(Parts):
         return sum(self._spreads[part].count_below(key) for part in parts)
 
     def find(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing: ranks are noted as they are asked for."""
+        """Do nothing, since ranks are noted when they are requested."""
 
 
 class Bracketed(Generic[T]):
-    """What `ask` makes of the scores of some parts, or of several taken as one, that an engine counts.
+    """The answer of `ask` on parts of data that an engine counts, or on several parts taken as one.
 
-    It is called until all that it asked for is known, first with guesses; `answer` is exact in any case.
+    `ask` is called until everything that it needs is known, first with guesses; `answer` is always exact.
     """
 
     def __init__(
@@ -465,7 +465,7 @@ class Bracketed(Generic[T]):
         shown = guess if enough else self.sample
         spreads = [Spread.estimated(scores, shown.part) for scores in shown.classes]
         asked = _Rehearsal(spreads, (0,) * len(spreads))
-        # a guess may break a rule that the scores keep
+        # a guess may violate a rule that the true scores satisfy
         with suppress(InputError):
             ask(asked.ranked(of))
         self._grids = [grid_around(spreads, shown, asked.ranks, [key for _, key in asked.below])]
@@ -489,7 +489,7 @@ class Bracketed(Generic[T]):
         return self._guess if self._guess.part == 1.0 else self._counter.sample()
 
     def _open(self, asked: _Rehearsal) -> list[_Chosen]:
-        """Return the cells that must be looked into, in the order of asking."""
+        """Return the cells that must be examined, in the order in which they were needed."""
         found: dict[tuple[int, int], None] = {}
         near = []
         for rank in asked.ranks:
@@ -525,7 +525,7 @@ class Bracketed(Generic[T]):
         return {(label, origin): None for origin in self.spreads[label].open_within(low, high)}
 
     def _narrow(self, cells: list[_Chosen], listed: list[tuple[int, int]]) -> None:
-        """Look into some of the cells that are wanted: list their scores, or count those of smaller cells."""
+        """Examine some of the wanted cells: list their scores, or count the scores of smaller cells."""
         large = [one for one in cells if one[2].scores > _FEW]
         number = (large or cells)[0][1] >> 32
         same = [cell for cell in cells if cell[1] >> 32 == number]
@@ -549,7 +549,7 @@ class Bracketed(Generic[T]):
         return Some(self._grids[number], cells, merged([cell[2][:2] for cell in chosen]))
 
     def _replace(self, chosen: list[_Chosen], cells: Cells, number: int) -> None:
-        """Put what was found in place of the cells that were looked into, if it can be the same scores."""
+        """Replace the examined cells by what was found in them, if that can be the same scores."""
         spreads = []
         for label, old in enumerate(self.spreads):
             mine = sorted(cell[2] for cell in chosen if cell[0] == label)

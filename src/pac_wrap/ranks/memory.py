@@ -1,4 +1,4 @@
-"""Scores in memory: ranks, counts and digest; and whether two classes are upside down, or chosen by score."""
+"""Scores in memory: ranks, counts and digest; warnings of classes upside down, or chosen by score."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -44,7 +44,7 @@ BOTH: Final = (0, 1)
 
 
 class Rank(NamedTuple):
-    """A wanted rank: the k-th smallest of class 0 (normal) or 1 (anomalous), of a part, or of several."""
+    """A wanted rank: the k-th smallest score of class 0 (normal) or 1 (anomalous), or of some parts."""
 
     label: int | tuple[int, ...]
     k: int
@@ -60,7 +60,7 @@ class Rank(NamedTuple):
 
 
 class Ranked(ABC):
-    """The scores of one class, asked only for their number, digest, ranks and counts."""
+    """The scores of one class, known only by their number, digest, ranks and counts."""
 
     size: int
     digest: str
@@ -75,7 +75,7 @@ class Ranked(ABC):
 
     @abstractmethod
     def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Find what will be asked for, of this class and the other, at once where that is cheaper."""
+        """Find the ranks that both classes will need all at once, if that is cheaper."""
 
     @abstractmethod
     def kth_between(self, other: "Ranked", low: float, high: float, share: float) -> float:
@@ -115,7 +115,7 @@ def kth_between(
 
 
 def _select_between(classes: tuple[Floats, Floats], low: float, high: float, share: float) -> float:
-    """Return the score at a share of two classes in memory; of many, a sample says where to look."""
+    """Return the score at a share of two classes in memory; a sample guides the search among many."""
 
     def of_both(action: Callable[[Floats, float, float], T], *ends: float) -> list[T]:
         actions = [partial(action, scores, *ends) for scores in classes]
@@ -141,7 +141,7 @@ def _gathered(scores: Floats, low: float, high: float) -> tuple[int, Bits]:
     """Return how many scores lie below [low, high], and the keys of those in it."""
     ends = least_from(low, scores.dtype), largest_up_to(high, scores.dtype)
     keys = order_keys(kernels().bracket(scores, *ends, keep=True).scores)
-    # where the processor flushes, other numbers near zero are taken for it: keys tell
+    # if the processor flushes subnormals to zero, only keys distinguish them
     exact = (keys >= np.uint64(order_key(low))) & (keys <= np.uint64(order_key(high)))
     return count_below(scores, low), keys[exact]
 
@@ -149,7 +149,7 @@ def _gathered(scores: Floats, low: float, high: float) -> tuple[int, Bits]:
 def _ends_around(
     classes: tuple[Floats, Floats], low: float, high: float, share: float
 ) -> tuple[float, float]:
-    """Return a part of [low, high] in which, as a sample of both classes suggests, a share of them ends."""
+    """Return a part of [low, high] that very likely holds the score at a share, guided by a sample."""
     sizes = [scores.size for scores in classes]
     if max(sizes) <= SMALL:
         return low, high
@@ -166,7 +166,7 @@ def _ends_around(
 
 
 class Bracket(NamedTuple):
-    """A narrow range of scores that very likely holds the wanted rank, with what lies in it."""
+    """A narrow range of scores that very likely holds the wanted rank, with the scores in it."""
 
     low: np.floating
     high: np.floating
@@ -175,7 +175,7 @@ class Bracket(NamedTuple):
 
     @classmethod
     def around(cls, scores: Floats, k: int) -> "Bracket":
-        """Return the bracket around the k-th smallest score, as a sample suggests it, filled in one pass."""
+        """Return the bracket around the k-th smallest score, guessed from a sample and filled in one pass."""
         # n^(2/3) balances the cost of the sample and of what falls into the bracket (Floyd and Rivest 1975)
         size = min(int(scores.size ** (2 / 3)), _LARGEST_SAMPLE)
         sample = scores[scattered_positions(scores.size, size)]
@@ -199,13 +199,13 @@ class Bracket(NamedTuple):
 
 
 def _select(scores: Floats, k: int) -> float:
-    """Return the k-th smallest of scores without NaN; np.partition helps out if the bracket misses it."""
+    """Return the k-th smallest of scores without NaN, by np.partition if the bracket misses it."""
     found = Bracket.around(scores, k).kth_smallest(k) if scores.size > SMALL else None
     return float(np.partition(scores, k - 1)[k - 1]) if found is None else found
 
 
 def unchecked(values: ArrayLike, name: str) -> Floats:
-    """Return values as a one-dimensional array; if it is large, NaN has not been looked for yet."""
+    """Return values as a one-dimensional array; a large one is not yet checked for NaN."""
     # large float32 arrays stay as they are: a wider copy would cost more than all the rest
     array: NDArray[Any] = as_array(values, name)
     if array.ndim == 1 and array.size > SMALL and array.dtype in (np.float64, np.float32):
@@ -234,7 +234,7 @@ class RankedInMemory(Ranked):
             raise InputError(f"{name} changed while they were read; pass an array that nobody writes to")
 
     def kth_smallest(self, k: int) -> float:
-        """Return the k-th smallest score, from the bracket if it lies there; after many, all are in order."""
+        """Return the k-th smallest score, from the bracket if possible; after many calls, all are sorted."""
         self._asked += 1
         if self._asked == _MANY and self.ordered is None:
             self.ordered = in_order(self.scores)
@@ -245,13 +245,13 @@ class RankedInMemory(Ranked):
 
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
-        # what the processor takes for zero is told by its bits
+        # the bits distinguish numbers that the processor takes for zero
         if self.ordered is None or (not threshold and flushes()):
             return count_below(self.scores, threshold)
         return int(self.ordered.searchsorted(threshold))
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing: in memory, a rank costs the same at any time."""
+        """Do nothing, since in memory a rank costs the same at any time."""
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
@@ -280,22 +280,22 @@ _POINTS: Final = 10_000
 _FEW: Final = 1000
 # of a thousand points each: more than six standard deviations above one half
 _CLEARLY: Final = 0.6
-# how often scores that are not upside down may be taken for it
+# how often scores that are not upside down may be reported so
 _LEVEL: Final = 0.01
-# a class that breaks off has so many points next to its end, and at least that share of all
+# a class that breaks off has at least this many points, and this share of its points, next to its end
 _EDGE: Final = 20
 _EDGE_SHARE: Final = 0.05
-# so many of the other class lie beyond these, at most that share of it beyond the end, and few in between
+# at least this many of the other class lie beyond these points, at most this share of it, and few in between
 _OTHERS: Final = 20
 _OTHERS_SHARE: Final = 0.25
 _FALL: Final = 1.5
 _BETWEEN: Final = 5
-# points of a class that are looked at
+# how many points of a class are checked
 _MOST: Final = 100_000
 
 
 def rough_auc(normal: Floats, anomalous: Floats) -> float:
-    """Return the AUC of up to a thousand points of each class, or of more of them if those leave it open."""
+    """Return the AUC of up to a thousand points of each class, or of more if those are not conclusive."""
     few = (
         scores if scores.size <= _FEW else scores[scattered_positions(scores.size, _FEW)]
         for scores in (normal, anomalous)
@@ -314,7 +314,7 @@ def auc(normal: Floats, anomalous: Floats) -> float:
 
 
 def spaced_positions(size: int, most: int = _POINTS) -> NDArray[np.intp]:
-    """Return the positions, in rising order, of the scores among `size` that are looked at, evenly spaced."""
+    """Return at most `most` evenly spaced positions among `size`, in rising order."""
     if size <= most:
         return np.arange(size, dtype=np.intp)
     return np.linspace(0, size - 1, most).astype(np.intp)
@@ -334,7 +334,7 @@ def is_upside_down(a: float, *sizes: int) -> bool:
 
 
 def warn_if_upside_down(area: float, *sizes: int) -> None:
-    """Warn the user, who is outside this package, if the AUC is significantly below one half."""
+    """Warn the caller outside this package if the AUC is significantly below one half."""
     if is_upside_down(area, *sizes):
         warnings.warn(
             f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
@@ -348,7 +348,7 @@ def breaks_off(scores: Floats, others: Floats, *, ordered: bool = False) -> tupl
     """Return how many others lie above the lowest score of a class, and that score, if it breaks off there.
 
     It does if its J lowest scores lie close together: at most half as many others again lie above the first
-    of them as above the last. One that thins out does so with a chance of at most eq. (135).
+    of them as above the last. For a class that thins out, this has at most the chance of eq. (135).
     """
     many = max(_EDGE, ceil(_EDGE_SHARE * scores.size))
     if scores.size < many or others.size < _OTHERS:
@@ -362,21 +362,21 @@ def breaks_off(scores: Floats, others: Floats, *, ordered: bool = False) -> tupl
         beyond >= _OTHERS
         and above <= _OTHERS_SHARE * others.size
         and beyond + _BETWEEN <= above <= _FALL * beyond
-        # a few values that many points share end somewhere
+        # a class with a few values shared by many points ends abruptly anyway
         and 2 * np.unique(low).size >= many
     )
     return (above, float(low[0])) if suspicious else None
 
 
 def warn_of_labels(normal: RankedInMemory, anomalous: RankedInMemory, *, draws: bool) -> None:
-    """Warn the user, who is outside this package, of scores upside down, or a class chosen by its scores."""
+    """Warn the caller outside this package of scores upside down, or of a class chosen by its scores."""
     low, high = normal.ordered, anomalous.ordered
     if low is None or high is None:
         warn_if_upside_down(rough_auc(normal.scores, anomalous.scores), normal.size, anomalous.size)
         if draws:
             warn_if_selected(normal.scores, anomalous.scores)
         return
-    # anomalies that win half of all pairs leave nothing to doubt
+    # if anomalies win half of all pairs, there is nothing to check
     if low.searchsorted(high).sum() < 0.5 * low.size * high.size:
         warn_if_upside_down(auc(low, high), low.size, high.size)
     if draws:
@@ -384,11 +384,11 @@ def warn_of_labels(normal: RankedInMemory, anomalous: RankedInMemory, *, draws: 
 
 
 def warn_if_selected(normal: Floats, anomalous: Floats, *, ordered: bool = False) -> None:
-    """Warn the user, who is outside this package, if a class looks as if its points were chosen by score."""
+    """Warn the caller outside this package if the points of a class seem to have been chosen by score."""
     normal, anomalous = _spaced(normal, _MOST), _spaced(anomalous, _MOST)
     if (found := breaks_off(anomalous, normal, ordered=ordered)) is not None:
         _warn_of_end("anomaly scores below", found, f"{normal.size:,} normal points score higher", "FNR")
-    # the other way round, so that what is in order stays so
+    # mirrored, so that sorted scores stay sorted
     if (found := breaks_off(-normal[::-1], -anomalous[::-1], ordered=ordered)) is not None:
         found = found[0], -found[1]
         _warn_of_end("normal point scores above", found, f"{anomalous.size:,} anomalies score lower", "FPR")

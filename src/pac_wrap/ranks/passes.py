@@ -1,9 +1,9 @@
-"""Exact ranks of two classes that do not fit and are seen in passes: what is not known yet costs one more.
+"""Exact ranks of two classes that do not fit into memory, found in passes over the data.
 
 Ranges of keys are counted and refined until each rank is alone. A `RankSearch` can be pickled, and is called
-with each piece of the data wherever that lives; what it returns adds up in any order. Four passes suffice for
-16 ranks, whatever the scores; two or three are usual. `Passes` asks, a `RunPass` answers: `ChunkReader` reads
-chunks from a Python iteration, `Partitions` those of an engine.
+with each piece of the data wherever that is stored; its results add up in any order. Four passes are enough
+for 16 ranks, whatever the scores; two or three are usual. `Passes` asks and a `RunPass` answers:
+`ChunkReader` reads chunks from a Python iteration, `Partitions` the partitions of an engine.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,12 +31,12 @@ from pac_wrap.ranks.kernels import BITS, as_digest, kernels
 from pac_wrap.ranks.memory import Pair, Rank, Ranked, count_below, kth_smallest, spaced_positions
 
 Bounds = tuple[tuple[float, float], ...]
-CHANGED: Final = "the scores changed between two passes; give the same ones every time"
+CHANGED: Final = "the scores changed between two passes; give the same scores every time"
 
 # leading bits from here on belong to negative numbers
 _MINUS: Final = 1 << BITS - 1
 _COUNTERS: Final = 1 << 20
-# up to this many keys are gathered and sorted rather than counted once more, or sent: 2 MB
+# up to this many keys are gathered and sorted rather than counted again, or sent: 2 MB
 _FEW: Final = 1 << 18
 _CHUNK: Final = 1 << 17
 _LEAST, _GREATEST = order_key(-inf), order_key(inf)
@@ -65,7 +65,7 @@ class Survey:
 
     @property
     def ordered(self) -> NDArray[np.int64]:
-        """The counts in the order of the scores: those of negative numbers turn around."""
+        """The counts in the order of the scores; those of negative numbers are reversed."""
         return np.concatenate([self.counts[:, : _MINUS - 1 : -1], self.counts[:, :_MINUS]], axis=1)
 
     def largest_auc(self, normal: Sequence[int] = (0,), anomalous: Sequence[int] = (1,)) -> float:
@@ -82,7 +82,7 @@ def survey(*parts: Scores) -> Survey:
 
 
 def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
-    """Return which scores lie between the scores of some pair."""
+    """Return a mask of the scores that lie between the scores of any pair."""
     found = np.zeros(scores.shape, dtype=bool)
     for low, high in bounds:
         found |= (scores >= low) & (scores <= high)
@@ -99,13 +99,13 @@ class ScoreAtRank(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeyCounts:
-    """What a search counts, or gathers at the end, in one piece of the data; counts add up."""
+    """The counts of a search in one piece of the data, or the keys gathered at the end; they add up."""
 
     counts: NDArray[np.int64]
     keys: tuple[Bits, ...]
 
     def __add__(self, other: "KeyCounts") -> "KeyCounts":
-        # one array each, so that a sum is no larger for having come from many pieces
+        # one array each, so that a sum of many pieces is not larger
         keys = tuple(np.concatenate(pair) for pair in zip(self.keys, other.keys, strict=True))
         return KeyCounts(self.counts + other.counts, keys)
 
@@ -120,7 +120,7 @@ class _Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RankSearch:
-    """The search for some ranks; each range holds the keys that agree in all but their last `width` bits."""
+    """The search for some ranks; the keys of each range agree in all but their last `width` bits."""
 
     width: int
     ranges: tuple[_Range, ...]
@@ -139,17 +139,17 @@ class RankSearch:
 
     @property
     def gathers(self) -> bool:
-        """Whether the next pass gathers the keys themselves, since they are few, and is the last."""
+        """Whether the next pass is the last and gathers the keys themselves, since they are few."""
         return sum(sum(one.inside) for one in self.ranges) <= _FEW
 
     @property
     def bits(self) -> int:
-        """How many more bits the next pass tells apart: 16, or fewer where many ranges share the counters."""
+        """How many more bits the next pass distinguishes: 16, or fewer if many ranges share the counters."""
         return min(BITS, self.width, max(1, (_COUNTERS // len(self.ranges)).bit_length() - 1))
 
     @property
     def bounds(self) -> Bounds:
-        """Pairs of scores between which all lie that the next pass looks at; it needs no others."""
+        """Pairs of scores that enclose all scores that the next pass needs."""
         found: list[tuple[float, float]] = []
         # the ranks of one part lie close together, those of another somewhere else
         for label in dict.fromkeys(rank.label for rank, _ in self.wanted):
@@ -242,23 +242,23 @@ def score_among(keys: list[Bits], rank: Rank, first: Sequence[int], below: Seque
     return ScoreAtRank(from_order_key(int(key)), under, equal)
 
 
-# called with the scores of each part of one piece of the data, most often normal and anomalous ones; what it
-# returns can be added up
+# called with the scores of each part of one piece of the data, mostly the normal and the anomalous ones; its
+# results can be added up
 PassTask = Callable[..., Any]
 
-# chunks are put together up to this many scores, so that many small ones cost no more than a few large ones
+# chunks are combined up to this many scores, so that many small ones cost no more than a few large ones
 _BATCH: Final = 1 << 17
 
 
 class RunPass(Protocol):
-    """Some data: a call is one pass over it."""
+    """Data that can be read in passes: a call is one pass over it."""
 
     @property
     def score_type(self) -> ScoreType | None:
         """The type of the scores, known after the first pass if there are any."""
 
     def __call__(self, task: PassTask) -> Any:
-        """Return the sum of what the task returns for all pieces."""
+        """Return the sum of the task's results for all pieces."""
 
 
 def _below(threshold: float, *parts: Scores) -> NDArray[np.int64]:
@@ -268,9 +268,9 @@ def _below(threshold: float, *parts: Scores) -> NDArray[np.int64]:
 
 
 class Parts:
-    """The parts of some data, classes or kinds, asked for ranks and counts; what is found is kept."""
+    """The parts of some data, classes or kinds, with their ranks and counts; results are stored."""
 
-    # what finds out what is at ranks that are not known yet, and how many of each part lie below a threshold
+    # functions that find unknown ranks, and count the scores of each part below a threshold
     search: Callable[[list[Rank]], dict[Rank, ScoreAtRank]]
     count: Callable[[float], tuple[int, ...]]
 
@@ -309,7 +309,7 @@ class Parts:
 
 
 class Passes(Parts):
-    """The parts of some data, known through passes; the first, made at once, gathers what was guessed."""
+    """The parts of some data, known through passes; the first is made at once and gathers guessed ranges."""
 
     def __init__(self, run: RunPass, guessed: Bounds = ()) -> None:
         self._run = run
@@ -318,7 +318,7 @@ class Passes(Parts):
         super().__init__(self.survey.sizes, self.survey.hash_sums)
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return the scores at some ranks, found together; those that were guessed right take no pass."""
+        """Return the scores at some ranks, found together; correctly guessed ranks need no pass."""
         found = {} if self._first is None else self._first.at(ranks)
         search = RankSearch.begin(self.survey, [rank for rank in ranks if rank not in found])
         while search.wanted:
@@ -363,16 +363,16 @@ class _RankedParts(Ranked):
 
 
 def _rank(parts: tuple[int, ...], k: int) -> Rank:
-    """Return a rank among some parts, always in the same spelling."""
+    """Return a rank among some parts, always in the same form."""
     return Rank(parts[0] if len(parts) == 1 else tuple(sorted(parts)), k)
 
 
 def split_classes(
     where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object
 ) -> tuple[Pair, Any, ScoreType | None]:
-    """Return both classes of one piece, what normal points are called there, or None, and the type of scores.
+    """Return both classes of one piece, its label of normal points, or None, and the type of its scores.
 
-    What is wrong is refused with the name of the piece.
+    Wrong data raise an error that names the piece.
     """
     given, values, mask = as_labelled(scores, labels, anomaly_label, f" of {where}")
     normal_label = None if mask.all() else as_array(labels, "labels")[int(mask.argmin())]
@@ -381,12 +381,12 @@ def split_classes(
 
 
 def check_normal_labels(where: str, first: Any, other: Any, anomaly_label: object) -> None:
-    """Refuse two pieces that call their normal points differently; one piece alone cannot tell."""
+    """Refuse two pieces with different labels of normal points, which one piece alone cannot show."""
     as_anomaly_mask(np.array([first, other], dtype=object), anomaly_label, f"labels of {where}")
 
 
 class _Spaced:
-    """Picks evenly spaced scores of both classes while they go by in order."""
+    """Collects evenly spaced scores of both classes while they are read in order."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._positions = [spaced_positions(size) for size in sizes]
@@ -407,9 +407,9 @@ class _Spaced:
 
 
 class ChunkReader:
-    """Runs passes over chunks: each reads them all, refuses what is wrong and names the chunk, from 0."""
+    """Runs passes over chunks: each pass reads all chunks; an error names the chunk, counted from 0."""
 
-    # what a chunk is, and of how many arrays
+    # the number of arrays in a chunk, and its description
     chunk: ClassVar[tuple[int, str, str]] = (2, "pair", "of scores and labels")
 
     def __init__(
@@ -427,7 +427,7 @@ class ChunkReader:
         self.score_type: ScoreType | None = None
 
     def __call__(self, task: PassTask) -> Any:
-        """Return the sum of what the task returns for all chunks."""
+        """Return the sum of the task's results for all chunks."""
         total = None
         for pair in self._batches():
             found = task(*pair)
@@ -439,7 +439,7 @@ class ChunkReader:
         return total
 
     def sample(self) -> Pair:
-        """Return the scores of both classes that the AUC is taken on: evenly spaced in the order given."""
+        """Return the scores of both classes for the AUC, evenly spaced in the given order."""
         assert self._spaced is not None
         if not self._spaced.whole:
             for pair in self._batches():
@@ -448,7 +448,7 @@ class ChunkReader:
         return normal, anomalous
 
     def _batches(self) -> Iterator[Pair]:
-        """Yield both classes of a few chunks at a time; one pair at least."""
+        """Yield both classes of a few chunks at a time, at least one pair."""
         waiting, size = [(np.empty(0), np.empty(0))], 0
         for pair in self._pairs():
             waiting.append(pair)
@@ -494,12 +494,12 @@ def _concatenated(pairs: list[Pair]) -> Pair:
 
 # standard deviations of a part's rank on both sides; a miss, once in 400 times, only costs more passes
 _MARGIN: Final = 3.0
-# more ranks than these are not guessed: what lies near them would be too much to send
+# more ranks than these are not guessed: the scores near them would be too many to send
 _RANKS: Final = 16
 
 
 class FirstFound(NamedTuple):
-    """What the first pass found: survey, counts below bounds, and the keys inside unless they are many."""
+    """The result of the first pass: survey, counts below bounds, and the keys inside unless too many."""
 
     survey: Survey
     bounds: Bounds
@@ -513,7 +513,7 @@ class FirstFound(NamedTuple):
         return FirstFound(self.survey + other.survey, self.bounds, self.below + other.below, keys)
 
     def at(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return the scores at those of some ranks that lie inside."""
+        """Return the scores at those ranks that lie inside the bounds."""
         if self.keys is None:
             return {}
         keys = [np.sort(one) for one in self.keys]
@@ -528,7 +528,7 @@ class FirstFound(NamedTuple):
 
 
 def first_pass(guessed: Bounds, *parts: Scores) -> FirstFound:
-    """Return the survey of one piece, and what lies within bounds, which are disjoint and rise."""
+    """Return the survey of one piece, and its keys within bounds, which are disjoint and in order."""
     below = [[count_below(scores, low) for scores in parts] for low, _ in guessed]
     counts = np.array(below, dtype=np.int64).reshape(len(guessed), len(parts))
     near = []
@@ -555,7 +555,7 @@ def guess(
 
 
 class _Share(Parts):
-    """A share of the data that answers as the whole might: each of its scores stands for so many."""
+    """A share of the data that answers as the whole might: each score stands for several."""
 
     def __init__(self, parts: Sequence[Scores], shares: int) -> None:
         self._parts, self._shares = parts, shares
@@ -573,7 +573,7 @@ class _Share(Parts):
 
     @property
     def bounds(self) -> Bounds:
-        """Pairs of scores that the ranks asked for will likely lie between, if not too many others do."""
+        """Pairs of scores that likely enclose the requested ranks, unless too many scores are inside."""
         merged: list[tuple[float, float]] = []
         for low, high in sorted(self._around(rank) for rank in self._found):
             if merged and low <= merged[-1][1]:
@@ -602,10 +602,10 @@ Missing = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PartitionAnswer:
-    """What some partitions gave: the sum of the task's answers, and what is wrong with them, if anything."""
+    """The result of some partitions: the sum of the task's answers, and problems of the data, if any."""
 
     value: Any
-    # the first partition that calls normal points so, and how; two are enough to refuse them
+    # the first partition with each label of normal points; two such labels are refused
     normal_labels: tuple[tuple[int, Any], ...] = ()
     missing: tuple[Missing, ...] = ()
     problem: tuple[int, str] | None = None
@@ -625,7 +625,7 @@ class PartitionAnswer:
         )
 
     def settled(self, anomaly_label: object) -> Any:
-        """Return the sum of the answers, or refuse what is wrong."""
+        """Return the sum of the answers, or raise an error about wrong data."""
         if self.problem is not None:
             raise InputError(self.problem[1])
         if self.missing:
@@ -644,9 +644,9 @@ class PartitionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """A task that a partition can be given: it divides the classes and finds what is wrong.
+    """A task for one partition: it divides the classes and finds wrong data.
 
-    With `parts` the labels are numbers of so many populations, and all is known to be right.
+    With `parts`, the labels are numbers of that many populations, and the data were checked before.
     """
 
     task: PassTask
@@ -655,7 +655,7 @@ class PartitionTask:
 
     @property
     def bounds(self) -> Bounds | None:
-        """Pairs of scores between which all lie that this pass looks at, or None if it looks at all."""
+        """Pairs of scores that enclose all scores that this pass needs, or None if it needs all."""
         return self.task.bounds if isinstance(self.task, RankSearch) else None
 
     def __call__(self, number: int, scores: ArrayLike, labels: ArrayLike) -> PartitionAnswer:
@@ -692,7 +692,7 @@ class Partitions:
         self.score_type: ScoreType | None = None
 
     def __call__(self, task: PassTask) -> Any:
-        """Return the sum of what the task returns for all partitions, or refuse what is wrong with them."""
+        """Return the sum of the task's results for all partitions, or raise an error about wrong data."""
         answer = self._run(PartitionTask(task, self._anomaly_label))
         # later passes need not see all partitions
         self.score_type = self.score_type or answer.score_type

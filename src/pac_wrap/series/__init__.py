@@ -1,4 +1,4 @@
-"""Scores of a time series: windows, divisions that keep their distance, and how far points depend."""
+"""Time series: windows as calibration points, divisions with gaps, and the effective sample size."""
 
 from pac_wrap.series.dependence import Dependence, EffectiveSize, dependence, effective_size
 from pac_wrap.series.points import (

@@ -1,7 +1,7 @@
-"""How much points depend on each other in time, and as how many independent ones they count.
+"""Dependence of points in time, and their effective sample size.
 
-A diagnostic: it estimates, and promises nothing. `dependence` judges one indicator, such as that of an error,
-and `effective_size` a class by all of its scores: one or two errors show no dependence, however strong it is.
+These are estimates, not promises. `dependence` uses one indicator, such as that of an error; `effective_size`
+uses all scores of a class, since one or two errors cannot show any dependence.
 """
 
 from collections.abc import Iterator
@@ -18,24 +18,24 @@ from pac_wrap.errors import InputError
 Indices = NDArray[np.intp]
 _LONGEST: Final = 1 << 26
 _TOO_FAR: Final = 1 << 62
-# what the Fourier transform adds to a term that is 0 must not decide where a sum ends
+# rounding of the Fourier transform, which must not decide where a sum ends
 _ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """How many independent points n points are worth, and how far apart they no longer seem to depend.
+    """The effective sample size of n points, and the distance from which they seem independent.
 
     Attributes
     ----------
     n, effective : int and float
-        The number of points, and that of independent ones whose mean would vary as much.
+        The number of points, and the number of independent points whose mean would vary as much.
     lag : int
         The first distance, in units of the grid, at which the autocorrelation is within 2 / sqrt(pairs) of 0.
-        Few points show little: the bound is then wide, and the lag small for want of evidence.
+        With few points this bound is wide, so the lag is small for lack of evidence.
     autocorrelation : ndarray of float
-        At lag k, the mean product of the deviations of points that are k apart, divided by that at lag 0. NaN
-        where no pair is so far apart, and for a constant sequence at every lag but 0.
+        At lag k, the mean product of the deviations of points k apart, divided by its value at lag 0. It is
+        NaN at lags without a pair, and for a constant sequence at every lag except 0.
     """
 
     n: int
@@ -45,28 +45,28 @@ class Dependence:
 
     @property
     def misleading(self) -> bool:
-        """Whether the points are worth less than half of their number."""
+        """Whether the effective sample size is less than half the number of points."""
         return self.effective < self.n / 2.0
 
 
 def dependence(
     indicator: ArrayLike, positions: ArrayLike | None = None, max_lag: int | None = None
 ) -> Dependence:
-    """Return how the points of one class depend on each other, judged by one indicator, such as their errors.
+    """Return the dependence of the points of one class, estimated from one indicator, such as their errors.
 
-    effective = n / (1 + 2 sum_k (pairs_k / n) rho_k) over k = 1, 2, ..., where pairs_k pairs are k apart;
-    without holes these are n - k. The sum ends by Geyer's rule: before the first two neighbouring lags whose
-    terms are not positive together. It is at least 1 and at most n. A constant indicator shows no dependence:
-    `effective` is n and `lag` is 1, though nothing was learned.
+    effective = n / (1 + 2 sum_k (pairs_k / n) rho_k) over k = 1, 2, ..., where pairs_k is the number of pairs
+    at distance k, which is n - k without holes. The sum ends by Geyer's rule, before the first two
+    neighbouring lags whose terms have no positive sum. The result is at least 1 and at most n. A constant
+    indicator shows no dependence: `effective` is n and `lag` is 1, though nothing was learned.
 
     Parameters
     ----------
     indicator : array-like of float
         One finite value per point.
     positions : array-like of int, optional
-        The places of the points on a regular grid, in units of the grid, where some are missing.
+        The places of the points on a regular grid, in units of the grid, if some are missing.
     max_lag : int, optional
-        Lags beyond are not looked at, such as those between series that were joined.
+        The largest lag to use, for example to ignore pairs from different joined series.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _on_grid(indicator: ArrayLike, positions: ArrayLike | None) -> tuple[Scores,
 
 
 def _lag_sums(values: Scores, steps: Indices) -> tuple[Scores, Indices]:
-    """Return, for each lag, the sum of products over the pairs that far apart, and the number of pairs."""
+    """Return for each lag the sum of products over all pairs at that distance, and the number of pairs."""
     size = int(steps[-1] - steps[0]) + 1
     padded = 1 << (2 * size - 1).bit_length()
 
@@ -152,7 +152,7 @@ def _lag_sums(values: Scores, steps: Indices) -> tuple[Scores, Indices]:
     return sums(values), np.rint(sums(np.ones(values.size))).astype(np.intp)
 
 
-# cuts that leave this share of the points on the side where errors lie, if both sides have points enough
+# cuts with this share of the points on the side of the errors, if both sides have enough points
 _SHARES: Final = (0.5, 0.25, 0.1)
 _EITHER_SIDE: Final = 15
 _FEW_EVENTS: Final = 2
@@ -160,17 +160,17 @@ _FEW_EVENTS: Final = 2
 
 @dataclass(frozen=True, eq=False)
 class EffectiveSize:
-    """How many independent points n points of one class are worth.
+    """The effective sample size of the points of one class.
 
     Attributes
     ----------
     n : int
         The number of points.
     dependence : Dependence or None
-        That of the cut through the scores which shows most of it, in the order of time; None where no cut has
-        15 points on either side, so that nothing can be said.
+        The dependence at the cut through the scores that shows most of it, in the order of time; None if no
+        cut has 15 points on either side, so that it is unknown.
     events : int or None
-        How many runs of neighbouring anomalous windows the points come from; None for normal points.
+        The number of runs of neighbouring anomalous windows among the points; None for normal points.
     """
 
     n: int
@@ -179,20 +179,20 @@ class EffectiveSize:
 
     @property
     def effective(self) -> float | None:
-        """The number of independent points, at most that of one or two events; None if none can be named."""
-        # within one or two events no autocorrelation shows how much events differ from each other
+        """The effective sample size; the number of events if that is 1 or 2, and None if it is unknown."""
+        # with one or two events, no autocorrelation can show how much events differ
         if self._few_events:
             return float(self.events or 0)
         return None if self.dependence is None else self.dependence.effective
 
     @property
     def misleading(self) -> bool:
-        """Whether n overstates the evidence: half of it is lost, nothing can be said, or events are few."""
+        """Whether n overstates the evidence: effective size below n / 2 or unknown, or few events."""
         return self._few_events or self.dependence is None or self.dependence.misleading
 
     @property
     def apart(self) -> int:
-        """How many windows further on the points no longer seem to depend; 1 if each is as good as new."""
+        """The distance, in windows, from which points seem independent; 1 if neighbours already do."""
         found = self.dependence
         return 1 if found is None else max(found.lag, ceil(found.n / found.effective))
 
@@ -201,7 +201,7 @@ class EffectiveSize:
         return self.events is not None and 0 < self.events <= _FEW_EVENTS
 
     def warning(self, name: str, every: int, needed: int, unit: str = "window") -> str | None:
-        """Return the sentence that warns a user of windows `every` so many steps, or None if all is well."""
+        """Return a warning about windows that start every `every` steps, or None if there is no problem."""
         if not self.misleading:
             return None
         points = f"{self.n:,} {name} {unit}{'s' * (self.n != 1)}"
@@ -213,7 +213,7 @@ class EffectiveSize:
             )
         if self.dependence is None:
             return (
-                f"{points} cannot show how far {unit}s depend on each other, because no score has"
+                f"{points} cannot show whether {unit}s depend on each other, because no score has"
                 f" {_EITHER_SIDE} of them on either side, so the stated confidence holds only if they do not;"
                 " label more"
             )
@@ -233,21 +233,21 @@ class EffectiveSize:
 def effective_size(
     scores: ArrayLike, *, anomalous: bool = False, errors: int = 0, events: int | None = None
 ) -> EffectiveSize:
-    """Return how many independent points the points of one class are worth, given their scores in time.
+    """Return the effective sample size of the points of one class, given their scores in time.
 
-    Cuts through the scores leave a half, a quarter and a tenth of the points on the side where errors lie
-    (high for normal, low for anomalous points), and a last one the `errors` at the threshold; a cut counts if
-    15 points or more lie on either side, and the least effective size of all is taken. Points are compared in
-    their order, wherever they stand: the variance of a mean is a sum over all pairs, in whatever order.
+    Cuts through the scores have a half, a quarter and a tenth of the points on the side of the errors (high
+    for normal, low for anomalous points), and a last cut has the `errors` at the threshold. Of all cuts with
+    at least 15 points on either side, the smallest effective size is taken. Only the order of the points
+    matters, not their distance, since the variance of a mean is a sum over all pairs.
 
     Parameters
     ----------
     scores : array-like of float
         The scores of one class, in the order of time.
     anomalous : bool
-        Which class it is.
+        Whether the points are anomalous.
     errors, events : int, optional
-        How many are errors at the threshold, and how many runs of neighbouring windows they come from.
+        The number of errors at the threshold, and the number of runs of neighbouring anomalous windows.
 
     Examples
     --------
@@ -263,9 +263,9 @@ def effective_size(
 
 
 def _cuts(values: NDArray[np.float64], errors: int) -> Iterator[NDArray[np.bool_]]:
-    """Yield which points lie above each cut; among ties, the cut that comes nearest to its share."""
+    """Yield a mask of the points above each cut; with ties, the cut that is closest to its share."""
     n, ranked = values.size, np.sort(values)
-    # how many points lie below each place where a cut can be made
+    # how many points lie below each possible cut
     places = np.flatnonzero(ranked[1:] > ranked[:-1]) + 1
     places = places[(places >= _EITHER_SIDE) & (places <= n - _EITHER_SIDE)]
     if places.size == 0:

@@ -1,4 +1,4 @@
-"""Windows as points to calibrate with: scores, labels and places in time, of one series or of several."""
+"""Windows as calibration points: scores, labels and places in time, of one series or of several."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -39,18 +39,18 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class SeriesSplit:
-    """Which points calibrate and which test; made by `Points.divided`.
+    """The division of points into a calibration part and a test part; made by `Points.divided`.
 
     Attributes
     ----------
     calibration, test : ndarray of int
-        Ascending indices of the points of each part; points in neither were left out.
+        The indices of the points of each part, in ascending order; some points may be in neither.
     kind : {"random", "blocks", "series"}
-        How the points were divided.
+        The kind of division.
     gap : int
-        How many steps lie at least between points of different parts.
+        The minimum number of steps between points of different parts.
     block : int or None
-        The steps of a block of time; None for a random division.
+        The number of steps of a block; None for a division without blocks.
     """
 
     calibration: Indices
@@ -69,13 +69,13 @@ class Points:
     scores, labels, positions : ndarray
         The score of each window, its label (1 if any of its steps is anomalous), and where it begins.
     length, every, reduce : int, int and str
-        The steps of a window, the distance between two starts, and what is taken of a window's scores.
+        The steps of a window, the distance between two starts, and how a window's scores are reduced to one.
     longest : int
         The number of windows that fit into the longest series.
     series, names : ndarray of int and tuple of str
-        The number of the series that each point is of, and the series by their numbers.
+        The number of each point's series, and the names of the series by number.
     warm_up : int
-        How many steps at the start of a series had no score and are left out.
+        How many steps at the start of a series had no score and were left out.
     """
 
     scores: Scores
@@ -100,13 +100,12 @@ class Points:
     ) -> SeriesSplit:
         """Return a division at random, in blocks of time with a gap between the two parts, or by series.
 
-        At random, the share `calibration` of each class calibrates, and neighbours may end up in different
-        parts. With `block`, the steps of a block, a point belongs to the block it begins in; of the blocks
-        with an anomalous point, and of those without, that share is drawn, at least one for either part.
-        Points of the other blocks test, but for those with fewer than `gap` steps from the last step of one
-        to the first of the other between them and a calibration point; a draw that leaves a class out of the
-        test part is drawn again. With `by_series`, for promises about new series, whole series are drawn in
-        the same way: a share of those with an anomaly, and of those without.
+        By default the share `calibration` of each class calibrates, drawn at random, so neighbours may be in
+        different parts. With `block`, the number of steps of a block, a point belongs to the block in which
+        it begins. The share is drawn from the blocks with an anomalous point and from the blocks without,
+        with at least one of either kind in each part. Points of the other blocks test, except those less than
+        `gap` steps away from a calibration point. A draw whose test part lacks a class is repeated. With
+        `by_series`, for promises about new series, whole series are drawn in the same way.
 
         Examples
         --------
@@ -130,12 +129,12 @@ class Points:
         gap: int = 0,
         confidence: float = 0.95,
     ) -> ViolationRate:
-        """Return how often `trials` calibrations break a ceiling on the test parts of divisions by `divided`.
+        """Return how often calibrations break a ceiling on the test part, over `trials` draws of `divided`.
 
-        The intervals, of this confidence, are about divisions of this one series. A rate counted on a test
-        part varies around the true one, so it may exceed its ceiling more often than delta even where points
-        are independent. Random divisions do not show dependence: unless scores are tied, the number of test
-        points beyond a threshold depends only on the numbers of points, as ranks are random in any series.
+        The intervals have this confidence, for divisions of this one series. The rate of a test part varies
+        around the true rate, so it may exceed its ceiling more often than delta even for independent points.
+        Random divisions cannot show dependence: without ties, the number of test points beyond a threshold
+        depends only on the numbers of points, since ranks are random in any series.
 
         Examples
         --------
@@ -150,7 +149,7 @@ class Points:
         check_rate("confidence", confidence)
         draw = _division(self, random, calibration, block, gap)
         sides = (False, guarantee.fpr), (True, guarantee.fnr)
-        # numbers of points come back, so their budgets are kept
+        # numbers of points recur, so their budgets are cached
         budgets = [None if promise is None else cache(promise.budget) for _, promise in sides]
         rates, ambiguity, separated = np.full((2, trials), np.nan), 0.0, np.zeros(trials, dtype=bool)
         for trial in range(trials):
@@ -170,14 +169,14 @@ class Points:
         return ViolationRate.counted(guarantee, rates, ambiguity, separated, confidence)
 
     def of_class(self, anomalous: bool, among: Indices | None = None) -> Indices:
-        """Return the ascending indices of the points of one class, among some or all of them."""
+        """Return the indices of the points of one class in ascending order, among some or all points."""
         index = np.arange(self.scores.size) if among is None else among
         return np.asarray(index[self.labels[index] == anomalous])
 
     def dependence(
         self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
     ) -> Dependence | None:
-        """Return how far the errors of one class depend on each other; None without errors to judge by."""
+        """Return the dependence of the errors of one class; None if no point or every point is an error."""
         index = self.of_class(anomalous, among)
         errors = self._errors(index, thresholds, anomalous)
         if errors.all() or not errors.any():
@@ -187,7 +186,7 @@ class Points:
     def effective_size(
         self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
     ) -> EffectiveSize:
-        """Return how many independent points those of one class are worth, judged by all of their scores."""
+        """Return the effective sample size of the points of one class, estimated from all of their scores."""
         index = self.of_class(anomalous, among)
         errors = int(self._errors(index, thresholds, anomalous).sum())
         # neighbours that are both anomalous belong to one event
@@ -199,7 +198,7 @@ class Points:
     def within(
         self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
     ) -> Iterator[tuple[str, EffectiveSize]]:
-        """Yield each series and what its points of one class are worth by themselves, where that is known."""
+        """Yield each series with the effective sample size of its points of one class, if that is known."""
         index = self.of_class(anomalous, among)
         for rows in np.split(index, np.flatnonzero(np.diff(self.series[index])) + 1):
             found = self.effective_size(thresholds, anomalous, rows)
@@ -223,7 +222,7 @@ def _division(
     block = None if block is None else check_positive("block", block)
     steps, anomalous = points.positions, points.labels == 1
     if block is None and gap:
-        raise InputError(f"a gap is kept between blocks, got gap = {gap:,} and no block; pass block too")
+        raise InputError(f"a gap needs blocks, got gap = {gap:,} and no block; pass block too")
     if by_series:
         if block is not None:
             raise InputError("points are divided by series or in blocks; leave out by_series or block")
@@ -251,7 +250,7 @@ def _division(
                 f"a split needs at least 2 blocks with an anomaly and 2 without, got {kinds[0].size:,} and"
                 f" {kinds[1].size:,} blocks of {block:,} steps; choose a smaller block"
             )
-    # without a gap the two parts share no step all the same; beyond the series there is nothing to reach
+    # even without a gap the two parts share no step; the reach never exceeds the series
     reach = min(max(gap, 1) + points.length - 1, int(steps[-1] - steps[0]) + 1)
 
     def draw(random: np.random.Generator) -> SeriesSplit:
@@ -260,7 +259,7 @@ def _division(
             if block is None:
                 test = np.flatnonzero(~calibrating)
                 return SeriesSplit(np.flatnonzero(calibrating), test, "series" if by_series else "random")
-            # points that begin at least `reach` steps before or after every calibrating one
+            # points that begin at least `reach` steps before or after every calibration point
             before = np.maximum.accumulate(np.where(calibrating, steps, steps[0] - reach))
             after = np.minimum.accumulate(np.where(calibrating, steps, steps[-1] + reach)[::-1])[::-1]
             testing = (steps - before >= reach) & (after - steps >= reach)
@@ -275,13 +274,13 @@ def _division(
 
 
 def _with_anomalies(unit_of: Indices, anomalous: Mask) -> tuple[Indices, Indices]:
-    """Return the units, such as blocks, that have an anomalous point, and those that have none."""
+    """Return the units, such as blocks, with an anomalous point, and the units without."""
     struck = np.bincount(unit_of, weights=anomalous) > 0
     return np.flatnonzero(struck), np.flatnonzero(~struck)
 
 
 def _drawn(kinds: Sequence[Indices], share: float, random: np.random.Generator) -> Mask:
-    """Return which of all items are drawn: the rounded share of each kind, but at least one, and not all."""
+    """Return a mask of drawn items: the rounded share of each kind, but at least one, and not all."""
     chosen = np.zeros(sum(items.size for items in kinds), dtype=bool)
     for items in kinds:
         size = min(max(round(share * items.size), 1), items.size - 1)
@@ -292,16 +291,16 @@ def _drawn(kinds: Sequence[Indices], share: float, random: np.random.Generator) 
 def window_points(
     scores: ArrayLike, labels: ArrayLike, *, length: int = 1, every: int = 1, reduce: Reduce = "max"
 ) -> Points:
-    """Return the windows of one series as points; windows that touch a detector's warm-up are left out.
+    """Return the windows of one series as points, without windows in the detector's warm-up.
 
     Parameters
     ----------
     scores, labels : array-like
         One score and one label, 0 or 1, per step; leading NaN scores are the warm-up.
     length, every : int
-        The steps of a window, and the distance between two starts.
+        The number of steps of a window, and the distance between two starts.
     reduce : {"max", "mean", "last"}
-        What is taken of a window's scores.
+        How the scores of a window are reduced to one.
 
     Examples
     --------
@@ -376,13 +375,13 @@ def _means(cut: NDArray[np.float64], starts: Indices) -> Scores:
             f"step_scores hold inf and -inf in {int(undefined.sum()):,} windows, the first at step"
             f' {starts[undefined.argmax()]:,}, whose mean does not exist; use reduce="max" or "last"'
         )
-    # divided first, sums of the largest doubles stay finite but for rounding, which clipping takes back
+    # dividing first keeps sums of the largest doubles finite, except for rounding, which clipping corrects
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.clip((cut / cut.shape[1]).sum(axis=1), low, high))
 
 
 def joined(series: Sequence[Points]) -> Points:
-    """Return the points of several series as one, so far apart in time that none seems to follow another.
+    """Return the points of several series as one, placed too far apart in time to seem neighbours.
 
     Parameters
     ----------
@@ -405,7 +404,7 @@ def joined(series: Sequence[Points]) -> Points:
                 "all series must have the same windows; make them with the same length and every"
             )
         starts.append(points.positions + begin)
-        # further apart than any autocorrelation is looked at
+        # further apart than the largest lag of an autocorrelation
         begin = (int(starts[-1][-1]) // first.every + 1 + longest) * first.every
         numbers.append(points.series + before)
         before += len(points.names)
@@ -428,21 +427,20 @@ def calibrate_points(
     split: SeriesSplit | None = None,
     overlap: str | Overlap | None = None,
 ) -> Certificate:
-    """Return the certificate of the calibration part of some windows (of all, without a split).
+    """Return the certificate of the calibration part of windows, or of all windows without a split.
 
-    It assumes mixing instead of independence, and its `sampling` says how the points were taken. A
-    `DependenceWarning` says where n overstates the evidence, and what would help: if points of a class are
-    worth less than half of their number, if nothing can be said of them, or if all anomalies belong to one or
-    two events.
+    It assumes mixing instead of independence, and its `sampling` describes the windows. A `DependenceWarning`
+    tells if n overstates the evidence, and what would help: if the effective sample size of a class is less
+    than half its number of points, or unknown, or if all anomalies belong to one or two events.
 
     Parameters
     ----------
     points : Points
-        What `window_points` returned, or `joined`.
+        The result of `window_points`, `several_series` or `joined`.
     guarantee, overlap : optional
-        What to promise, and what is done where the classes overlap; see `calibrate`.
+        The promises to certify, and the strategy for overlapping classes; see `calibrate`.
     split : SeriesSplit, optional
-        Which points calibrate; all of them if None.
+        The division whose calibration part is used; by default all points calibrate.
 
     Raises
     ------
@@ -479,7 +477,7 @@ def calibrate_points(
     ):
         budget = clause.budget
         if budget is None or budget.errors is None or certificate.uncertified:
-            continue  # nothing is promised that could be wrong
+            continue  # without a promise, none can be wrong
         unit = "step" if points.length == 1 else "window"
         text = one.warning(name, points.every, min_samples(budget.rate, budget.delta), unit)
         if text is not None:
@@ -499,14 +497,14 @@ def calibrate_points(
 def several_series(
     names: Sequence[str], sizes: Sequence[int], scores: ArrayLike, labels: ArrayLike, *, every: int = 1
 ) -> Points:
-    """Return the steps of several series, or every so manieth of them, as points.
+    """Return the steps of several series as points, or every n-th step of them.
 
     Parameters
     ----------
     names : sequence of str
-        The series, in order.
+        The names of the series, in order.
     sizes : sequence of int
-        How many steps each has.
+        The number of steps of each series.
     scores, labels : array-like
         One score and one label, 0 or 1, per step, series by series in the order of time. NaN scores at the
         start of a series are its warm-up, and are left out.
@@ -516,7 +514,7 @@ def several_series(
     Raises
     ------
     InputError
-        If a score is missing after the warm-up, or no step to be taken has one.
+        If a score is missing after the warm-up, or none of the taken steps has a score.
 
     Examples
     --------
@@ -536,16 +534,16 @@ def several_series(
         without = _leading_nan(steps)
         warm_up += without
         if (steps.size - 1) // every * every < without:
-            continue  # no step that is to be taken has a score
+            continue  # none of the taken steps has a score
         try:
             taken = window_points(steps, marks, every=every)
         except InputError as error:
             raise InputError(f"series {quoted(name)}: {error}") from error
-        # taken by themselves, scores keep their type
+        # indexed directly, scores keep their type
         found.append(replace(taken, scores=steps[taken.positions], names=(name,)))
     if not found:
         raise InputError(
-            f"none of the steps to be taken, one in every {every:,} of {values.size:,}, has a score; pass"
-            " longer series, or take more steps"
+            f"none of the taken steps, one in every {every:,} of {values.size:,}, has a score; pass longer"
+            " series, or take more steps"
         )
     return replace(joined(found), warm_up=warm_up)

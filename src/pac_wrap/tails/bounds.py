@@ -689,8 +689,7 @@ def tails_at(sizes: NDArray[np.int64], rate: float, delta: float) -> NDArray[np.
 def common_share(sizes: NDArray[np.int64], rate: float, delta: float, most: float) -> float:
     """Return the largest share of delta, at most `most`, with which any sample fails with delta: eq. (111).
 
-    It has four digits. It is never less than 1 - (1 - delta)^(1/count), which is enough for samples of any
-    size.
+    It has four digits, and is at least 1 - (1 - delta)^(1/count), which is enough for samples of any size.
     """
     equal = shared_together(delta, sizes.size)
     different, counts = np.unique(sizes, return_counts=True)

@@ -149,7 +149,7 @@ def test_another_file_is_refused() -> None:
         ("groups", ["y" * 1001, *"abcdefg"], "at most 1,000 characters"),
         ("n", [1], "a list of two"),
         ("n", None, "a list of two"),
-        ("n", [[1], [2]], "a place for each of 8 groups, got 1"),
+        ("n", [[1], [2]], "an entry for each of 8 groups, got 1"),
         ("n", [-1, 1], "-1 is not a count"),
         ("n", [True, 1], "True is not a count"),
         ("n", [2**63, 1], "not a column of its kind"),

@@ -242,7 +242,7 @@ def test_intervals_give_the_first_threshold_that_their_rule_accepts(
         ({"normal_weights": -WEIGHTS, "weight_bound": 3.0}, "must lie between 0 and weight_bound"),
         ({"normal_weights": WEIGHTS[:-1], "weight_bound": 3.0}, "one weight for each of 400 scores, got 399"),
         ({"normal_weights": (WEIGHTS, WEIGHTS / 2), "weight_bound": 3.0}, "no lower weight above the upper"),
-        ({"normal_weights": (WEIGHTS,) * 3, "weight_bound": 3.0}, "got 3 of them"),
+        ({"normal_weights": (WEIGHTS,) * 3, "weight_bound": 3.0}, "got 3 arrays"),
         ({"normal_weights": WEIGHTS * np.nan, "weight_bound": 3.0}, "NaN"),
         ({"normal_weights": WEIGHTS, "weight_bound": -1.0}, "weight_bound must be a number above 0"),
         ({"normal_weights": WEIGHTS, "weight_bound": 3.0, "seed": -1}, "seed must be a whole number"),

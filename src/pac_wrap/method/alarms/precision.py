@@ -228,8 +228,7 @@ class AlarmBounds:
     def precision_from_unlabelled(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
         """Return a lower bound of the precision of future alarms from new points without labels: eq. (50).
 
-        Only the normal points must be like those of the calibration. The bound is 0 if all alarms may be
-        false.
+        Only the normal points must be like those of the calibration. It is 0 if all alarms may be false.
 
         Parameters
         ----------

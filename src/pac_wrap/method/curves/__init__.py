@@ -1,1 +1,1 @@
-"""Bounds that hold at every threshold at once: boundary crossing, the band of a class, and the curve."""
+"""Bounds that hold at every threshold together: boundary crossing, the band of a class, and the curve."""

@@ -1,6 +1,6 @@
-"""Bounds of an error rate that hold at every threshold at once: the band of equal local levels.
+"""Bounds of an error rate that hold at every threshold together: the band of equal local levels.
 
-Its level is found by boundary crossing: how likely counts of uniform numbers keep to limits at places.
+Its level follows from a boundary-crossing probability of the counts of uniform numbers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,7 @@ _OF_ALL: Final = 500
 MOST_POINTS: Final = 10**8
 # a level is rounded down to so many digits, so that every machine has the same
 _DIGITS: Final = 8
-# a secant errs by less than the product of its last two moves, about; and what is as good as no move
+# a secant's error is roughly below the product of its last two moves; and a move that counts as none
 _NEAR: Final = 1e-9
 _EXACT: Final = 1e-11
 _UPWARDS: Final = Context(prec=12, rounding=ROUND_CEILING)
@@ -50,7 +50,7 @@ _RAISED: Final = 1.0 + 1e-12
 TOGETHER: Final = (
     "A curve and another certificate of the same labels hold together only with their deltas added."
 )
-# where the search for a level begins: delta / level at delta = .05 by log10 n, and its change with ln delta
+# where the search for a level begins: delta / level at delta = 0.05 by log10 n, and its change with ln delta
 _ABOUT: Final = (
     (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0),
     (1.0, 6.3, 20.3, 38.0, 45.5, 54.1, 63.4, 74.2),
@@ -59,24 +59,24 @@ _WITH_DELTA: Final = (
     (-9.2, -6.9, -4.6, -3.7, -3.0, -2.3, -1.4, -0.7),
     (0.69, 0.51, 0.26, 0.13, 0.0, -0.16, -0.48, -0.9),
 )
-# about how many percent the chance of failure grows with one percent of level
+# by roughly how many percent the chance of failure grows with one percent of level
 _SLOPE: Final = 0.88
 
-# what is cut off at each end of a window or kernel is below exp(-37) < 1e-16: eq. (33)
+# the chance cut off at each end of a window or kernel is below exp(-37) < 1e-16: eq. (33)
 _NEGLIGIBLE: Final = 37.0
 _EPSILON: Final = 2.0**-52
-# from so many multiplications on, a transform takes less time than the sum
+# from this many multiplications on, a transform takes less time than the sum
 _MANY: Final = 250_000
-# from so many on, four terms of Stirling's series give 16 digits
+# from this number on, four terms of Stirling's series give 16 digits
 _FEW: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Upper bounds of a rate for every count of errors among n points, all of which hold at once: eq. (30).
+    """Upper bounds of a rate for every count of errors among n points, which all hold together: eq. (30).
 
-    Only `ranks` have a bound of their own. Any other count takes that of the next larger rank; above the last
-    the bound is 1: eq. (36). With a top the ranks end before their bounds exceed it: eq. (120).
+    Only `ranks` have their own bound. Any other count has the bound of the next larger rank; above the last
+    rank the bound is 1: eq. (36). With a top, the ranks end before their bounds exceed it: eq. (120).
     """
 
     n: int
@@ -92,7 +92,7 @@ class Band:
 
 
 def anchor_ranks(n: int) -> Counts:
-    """Return the counts that a band of n points is anchored at, all of them if n < 1,000: eq. (37)."""
+    """Return the counts that anchor a band of n points, all counts if n < 1,000: eq. (37)."""
     ranks, rank = [], 0
     while rank < n:
         ranks.append(rank)
@@ -104,11 +104,11 @@ def anchor_ranks(n: int) -> Counts:
 def band_of(n: int, delta: float, top: float | None = None) -> Band:
     """Return the band of n points that fails with probability delta: eq. (36), and eq. (120) with a top.
 
-    Its local level is the largest of 8 digits for which that is proved, within 1e-6 of the exact one.
+    Its local level is the largest number of 8 digits for which this is proved, within 1e-6 of the exact one.
     """
     n, delta, top = check_count("n", n), check_delta("delta", delta), check_top("top", top)
     if n > MOST_POINTS:
-        raise InputError(f"a band is made of at most {MOST_POINTS:,} scores of a class, got {n:,}")
+        raise InputError(f"a curve takes at most {MOST_POINTS:,} scores of a class, got {n:,}")
     ranks = anchor_ranks(n)
     whole = _anchored(n, delta, ranks.size)
     if top is None:
@@ -131,7 +131,7 @@ def band_of(n: int, delta: float, top: float | None = None) -> Band:
 
 @lru_cache(maxsize=256)
 def _anchored(n: int, delta: float, count: int) -> Band:
-    """Return the band of n points that is anchored at the first so many ranks."""
+    """Return the band of n points that is anchored at the first `count` ranks."""
     ranks = anchor_ranks(n)[:count]
     if not ranks.size:
         return Band(n, delta, delta, ranks, np.zeros(0))
@@ -145,7 +145,7 @@ def _anchored(n: int, delta: float, count: int) -> Band:
     while excess(level) > 0.0:
         level = _floored(level, 1)
     bounds, ranks = _bounds(n, ranks, level)
-    # raised a little, which only makes them safer, so that every machine has the same
+    # raised a little, which is safe, so that every machine has the same bounds
     rates = [float(_UPWARDS.create_decimal_from_float(rate * _RAISED)) for rate in bounds.tolist()]
     below = int(np.searchsorted(rates, 1.0))
     found = Band(n, delta, level, ranks[:below], np.array(rates[:below]))
@@ -161,7 +161,7 @@ def _bounds(n: int, ranks: Counts, level: float) -> tuple[Rates, Counts]:
 
 
 def _solved(excess: Callable[[float], float], guess: float) -> float:
-    """Return the level at which the excess, which rises nearly as its logarithm, is 0: by secants."""
+    """Return by secants the level at which the excess, nearly linear in ln(level), is 0."""
     last, value = log(guess), excess(guess)
     move, slope = -value / _SLOPE, _SLOPE
     while abs(move) > _EXACT:
@@ -176,7 +176,7 @@ def _solved(excess: Callable[[float], float], guess: float) -> float:
 
 
 def _floored(level: float, units: int = 0) -> float:
-    """Return a level rounded down to its first digits, less so many units of the last."""
+    """Return a level rounded down to its first digits, minus some units of the last one."""
     exponent = floor(log10(level)) - _DIGITS + 1
     mantissa = level / 10.0**exponent
     # what was rounded before stays as it is
@@ -186,21 +186,21 @@ def _floored(level: float, units: int = 0) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How likely all limits are kept, up to an error that is bounded, not estimated."""
+    """The chance that all limits are kept, up to an error that is bounded, not estimated."""
 
     probability: float
     error: float
 
     @property
     def failure(self) -> float:
-        """How likely some limit is broken; never less than it is."""
+        """The chance that any limit is broken, rounded up."""
         return min(1.0, 1.0 - self.probability + self.error)
 
 
 def keeping(
     n: int, places: ArrayLike, at_least: ArrayLike | None = None, at_most: ArrayLike | None = None
 ) -> Held:
-    """Return how likely, of n uniform numbers, as many lie at or below each place as the limits ask for.
+    """Return the chance that the counts of n uniform numbers up to each place are within their limits.
 
     P(at_least[j] <= N(places[j]) <= at_most[j] for all j), eq. (31), by the programme of eq. (32): a Poisson
     process of rate n takes the place of the n numbers, and the end is divided by P(Poisson(n) = n) (Moscovich
@@ -216,7 +216,7 @@ def keeping(
 
 
 class _Walk:
-    """The counts of a Poisson process of rate n that have kept all limits so far, each with its chance."""
+    """The counts of a Poisson process of rate n that are within all limits so far, each with its chance."""
 
     def __init__(self, n: int) -> None:
         self._n, self._time, self._low = n, 0.0, 0
@@ -227,12 +227,12 @@ class _Walk:
         else:
             series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)
             mean = exp(-series) / sqrt(2.0 * pi * n)
-        # a mistake in one chance is magnified at the end by no more than this
+        # an error in one chance is magnified by at most this factor in the end
         self._gain = 1.0 / mean
         self._error = 0.0
 
     def advance(self, time: float, least: int, most: int) -> None:
-        """Go on to a later time, and drop the counts that break the limits there, or hardly ever occur."""
+        """Advance to a later time, and drop the counts that break its limits, or hardly ever occur."""
         mean = self._n * time
         reach = _reach(mean * (1.0 - time))
         low = max(least, floor(mean - reach), self._low, 0)
@@ -244,7 +244,7 @@ class _Walk:
         self._time, self._low = time, low
 
     def end(self) -> Held:
-        """Return how likely all limits were kept, given that the process ends with n points."""
+        """Return the chance that all limits were kept, given that the process ends with n points."""
         rest = self._n * (1.0 - self._time)
         first, kernel = _poisson(rest)
         # counts from which so many points are left as the kernel holds
@@ -296,7 +296,7 @@ class _Walk:
 
 
 def _reach(variance: float) -> float:
-    """Return how far a binomial or Poisson count goes from its mean, but for exp(-37): eq. (33)."""
+    """Return the distance from the mean that a binomial or Poisson count exceeds with exp(-37): eq. (33)."""
     third = _NEGLIGIBLE / 3.0
     return third + sqrt(third * third + 2.0 * _NEGLIGIBLE * variance)
 
@@ -314,17 +314,17 @@ def _poisson(mean: float) -> tuple[int, Rates]:
 
 @dataclass(frozen=True, slots=True)
 class Given(Strategy):
-    """One threshold that was chosen freely, even after looking; what it keeps is read off a curve.
+    """Use a threshold that was chosen freely, even after looking; its ceilings are read off a curve.
 
-    Made by `Curve.at` and the choices of a curve. The ceilings are the bounds of eq. (36), which hold at
-    every threshold at once, so it does not matter how this one was chosen.
+    It is made by `Curve.at` and the choices of a curve. The ceilings are the bounds of eq. (36), which hold
+    at every threshold together, so it does not matter how this one was chosen.
 
     Parameters
     ----------
     threshold : float
-        An anomaly is declared from here on.
+        Scores from this one on are declared anomalies.
     top_fpr, top_fnr : float, optional
-        The largest bounds that the curve was asked for: eq. (120).
+        The largest bounds of the curve, if it has any: eq. (120).
 
     Examples
     --------
@@ -355,11 +355,11 @@ class Given(Strategy):
             object.__setattr__(self, name, check_top(name, getattr(self, name)))
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        """Yield nothing: which ranks are needed depends on counts."""
+        """Yield nothing, since the needed ranks depend on counts."""
         yield from ()
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        """Return the bounds that the errors at the threshold have in the two bands."""
+        """Return the decision: the bounds that the two bands give for the errors at the threshold."""
         tau, certified, found = order_key(self.threshold), False, []
         for p, one in enumerate(asked):
             n, below = ranks.n[p], ranks.below(p, tau)
@@ -368,29 +368,29 @@ class Given(Strategy):
             rate, level, errors = each(bound, n - below if one.normal else below, n)
             found.append(Found(rate, level, errors, key_of(one, ranks, p, errors), rate, one.delta))
             certified = certified | (rate == rate)
-        # what lies beyond the other threshold is not counted, since a curve does not know it
+        # points beyond the other threshold are not counted, since a curve does not know them
         return Decision(tuple(found), *one_threshold(tau, certified), None, None, certified)
 
     def summary(self, claim: Claim) -> str:
-        return "curve: one threshold, chosen freely; the ceilings are bounds that hold at all of them"
+        return "curve: one threshold, chosen freely; its ceilings are bounds that hold at every threshold"
 
     def explanation(self, claim: Claim) -> Iterator[str]:
         yield (
-            "Strategy curve: one threshold, read off a certified curve. Its bounds hold at every threshold at"
-            " once, so this one may have been chosen after looking, however that was done."
+            "Strategy curve: one threshold, read off a certified curve. Its bounds hold at every threshold"
+            " together, so this one may have been chosen after looking, in any way."
         )
         yield TOGETHER
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
-        """Return how many different promises the bands hold, for both classes together."""
+        """Return how many different bounds the bands of both classes have."""
         deltas, tops = (asked.delta_fpr, asked.delta_fnr), (self.top_fpr, self.top_fnr)
         return sum(band.ranks.size for band in map(band_of, sizes, deltas, tops))
 
 
 def _bound(delta: float, top: float | None, errors: int, n: int) -> tuple[float, float, int]:
-    """Return rate, level and errors of the budget that so many errors among n have in a band: eq. (36)."""
+    """Return the rate, level and errors of the budget of counted errors among n in a band: eq. (36)."""
     band = band_of(n, delta, top)
     place = int(np.searchsorted(band.ranks, errors))
-    # above the last rank nothing is below 1
+    # above the last rank no bound is below 1
     found = None if place == band.ranks.size else Budget.of(n, float(band.bounds[place]), band.level)
     return numbers_of(found)

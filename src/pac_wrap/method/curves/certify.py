@@ -1,4 +1,4 @@
-"""Labelled scores in, certified curve out: from memory, from chunks, and from passes over anything."""
+"""Labelled scores in, certified curve out: from arrays, from a table with groups, and from chunks."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -25,29 +25,29 @@ def certify_curve(
     top_fpr: float | None = None,
     top_fnr: float | None = None,
 ) -> Curve:
-    """Return bounds of both error rates that hold at every threshold at once: eq. (36).
+    """Return bounds of both error rates that hold at every threshold together: eq. (36).
 
-    If anomalies score significantly lower than normal points, an `UpsideDownWarning` says so.
+    If anomalies score significantly lower than normal points, it gives an `UpsideDownWarning`.
 
     Parameters
     ----------
     normal, anomalous : array-like of float
-        The scores of each class, higher for what is more anomalous. One class may be empty.
+        The scores of each class, higher for more anomalous points. One class may be empty.
     delta_fpr, delta_fnr : float
-        The chance, over draws of the calibration points, that some bound of the rate does not hold.
+        The chance, over draws of the calibration points, that any bound of the rate does not hold.
     top_fpr, top_fnr : float, optional
-        The largest bound that matters: nothing is said of a rate where its bound would be larger, and the
-        smaller ones are lower for that. Fix it before looking at the scores.
+        The largest bound that matters. Larger bounds are not stated, and smaller ones become lower in return.
+        Fix it before looking at the scores.
 
     Returns
     -------
     Curve
-        The bounds, and the certificates of any threshold.
+        The bounds, and the certificate of any threshold.
 
     Raises
     ------
     InputError
-        If scores are not one-dimensional numbers, contain NaN, or there is none at all.
+        If scores are not one-dimensional numbers, contain NaN, or are all missing.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def certify_curve_labelled(
     top_fpr: float | None = None,
     top_fnr: float | None = None,
 ) -> Curve | dict[Group, Curve]:
-    """Return the curve for one array of scores and one of labels, or a dict with one for each group.
+    """Return the curve for an array of scores and an array of labels, or a dict with a curve for each group.
 
     The other parameters are those of `certify_curve`.
 
@@ -111,7 +111,7 @@ def certify_curve_labelled(
     by : array-like, optional
         The group of each point; see `calibrate_labelled`.
     together : bool
-        With `by`: whether the curves of all groups are to hold at once, with these deltas: eq. (53).
+        With `by`: whether the curves of all groups hold together, with these deltas: eq. (53).
 
     Examples
     --------
@@ -125,7 +125,7 @@ def certify_curve_labelled(
     wide = given if given.dtype.kind == "f" else values
     if by is None:
         if together:
-            raise InputError("together is for groups; give by too, or leave it out")
+            raise InputError("together is for groups; give by too, or remove together")
         return asked.certify_scores(wide[~mask], wide[mask])
     found = groups_beside(scores, values.size, by)
     if together:
@@ -148,14 +148,14 @@ def certify_curve_chunks(
     top_fpr: float | None = None,
     top_fnr: float | None = None,
 ) -> Curve:
-    """Return the curve that `certify_curve` gives for all chunks put together, byte for byte.
+    """Return the curve of data that is read in chunks, the same as `certify_curve` gives for all of it.
 
     The other parameters are those of `certify_curve`.
 
     Parameters
     ----------
     chunks : callable
-        Starts a fresh iteration over pairs of scores and labels, the same pairs each time.
+        A function that starts a fresh iteration over pairs of scores and labels, the same pairs each time.
     anomaly_label : object
         The label that marks an anomaly.
 

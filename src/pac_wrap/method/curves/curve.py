@@ -1,4 +1,4 @@
-"""The certified trade-off: bounds of both error rates at every threshold at once, and choices among them."""
+"""The certified trade-off: bounds of both error rates at every threshold together, and choices of one."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -61,9 +61,9 @@ if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification
 
 Rates = NDArray[np.float64]
-# eight digits of a level are the same on every machine, but for the last
+# a level has eight digits, of which only the last may differ between machines
 _CLOSE: Final = 1e-6
-# thresholds at which no score is declared an anomaly, and every one
+# thresholds at which no score, or every score, is declared an anomaly
 _NEVER: Final = np.uint64(order_key(inf))
 _ALWAYS: Final = np.uint64(order_key(-inf))
 
@@ -72,8 +72,8 @@ _ALWAYS: Final = np.uint64(order_key(-inf))
 class CurveSide:
     """The steps of one class: at most `ranks[j]` errors beyond `scores[j]`, and `bounds[j]` for their rate.
 
-    Above the last rank the bound is 1. `level` is the chance that one bound fails, `delta` that some does:
-    eq. (36). A score is the (rank + 1)-th largest normal one, or the (rank + 1)-th smallest anomalous one.
+    Above the last rank the bound is 1. `level` is the chance that one given bound fails, `delta` the chance
+    that any does: eq. (36). A score is the (rank + 1)-th largest normal or smallest anomalous score.
     """
 
     n: int
@@ -87,7 +87,7 @@ class CurveSide:
 
     @classmethod
     def of(cls, label: int, scores: Ranked, delta: float, top: float | None) -> "CurveSide":
-        """Return the steps of one class, wherever its scores live."""
+        """Return the steps of one class, wherever its scores are stored."""
         band = band_of(scores.size, delta, top)
         ranks, bounds = tuple(band.ranks.tolist()), tuple(band.bounds.tolist())
         find = kth_smallest if label else kth_largest
@@ -99,23 +99,23 @@ class CurveSide:
         return budgets_at(self.n, np.array(self.bounds), self.level, np.array(self.ranks, dtype=np.int64))
 
     def score_within(self, ceiling: float) -> float | None:
-        """Return the score beyond which the bound keeps a ceiling, the one with most errors; None if none."""
+        """Return the score beyond which most errors are allowed within a ceiling; None if there is none."""
         place = bisect_right(self.bounds, ceiling)
         return self.scores[place - 1] if place else None
 
     def false_alarms(self, keys: Bits) -> Rates:
-        """Return, for normal scores, the bound at each threshold: that of the first score below it."""
+        """Return the bound of the FPR at each threshold: that of the first normal score below it."""
         scores = order_keys(np.array(self.scores[::-1]))
         rates = np.append(self.bounds, 1.0)[scores.size - np.searchsorted(scores, keys)]
         return np.where(keys == _NEVER, 0.0, rates)
 
     def misses(self, keys: Bits) -> Rates:
-        """Return, for anomalous scores, the bound at each threshold: that of the first score not below."""
+        """Return the bound of the FNR at each threshold: that of the first anomalous score not below it."""
         rates = np.append(self.bounds, 1.0)[np.searchsorted(order_keys(np.array(self.scores)), keys)]
         return np.where(keys == _NEVER, 1.0, np.where(keys == _ALWAYS, 0.0, rates))
 
     def problems(self, label: int, kind: ScoreType) -> Iterator[str]:
-        """Yield what does not follow from the band of so many points, or is not in order."""
+        """Yield facts that do not follow from the band of n points, or are not in order."""
         yield from digest_problems(("normal", "anomalous")[label], self.n, self.digest)
         band = band_of(self.n, self.delta, self.top)
         sizes = {len(self.ranks), len(self.bounds), len(self.scores)}
@@ -128,7 +128,7 @@ class CurveSide:
         if any((a > b if label else a < b) for a, b in pairwise(map(order_key, self.scores))):
             yield "the scores are not in the order of their ranks"
         if not all(represents(kind, score) for score in self.scores):
-            yield f"some score is no {kind}"
+            yield f"a score is not a {kind}"
 
 
 def _at(bound: Callable[[Bits], Rates], thresholds: ArrayLike) -> Any:
@@ -142,7 +142,7 @@ def _at(bound: Callable[[Bits], Rates], thresholds: ArrayLike) -> Any:
 
 
 def cells(scores: Iterable[float]) -> Rates:
-    """Return a finite threshold from each range (a, b] in which no bound changes, in its middle if it can."""
+    """Return a finite threshold from each range (a, b] with constant bounds, in its middle if possible."""
     ends = from_order_keys(np.unique(order_keys(np.array(list(scores), dtype=np.float64))))
     if not ends.size:
         return np.zeros(1)
@@ -159,13 +159,13 @@ def cells(scores: Iterable[float]) -> Rates:
 
 
 def best(kept: Rates, other: Rates, ceiling: float) -> int | None:
-    """Return which pair of bounds keeps a ceiling with the least other bound; None if no one does."""
+    """Return the place of the pair within a ceiling that has the lowest other bound; None if none is."""
     allowed = np.flatnonzero(kept <= ceiling)
     if not allowed.size:
         return None
     least = other[allowed].min()
     ties = allowed[other[allowed] == least]
-    # the least of several; but if nothing is known of the other rate, the ceiling is used as far as it goes
+    # of ties, the lowest rate; but if the other rate has no bound, the highest within the ceiling
     return int(ties[np.argmin(kept[ties] if least < 1.0 else -kept[ties])])
 
 
@@ -174,22 +174,22 @@ FORMAT: Final = "pac-wrap curve"
 
 @dataclass(frozen=True, slots=True)
 class Curve(Traced, SavedAsJSON):
-    """Bounds of the FPR and the FNR at every threshold, all of which hold at once; made by `certify_curve`.
+    """Bounds of FPR and FNR at every threshold, which all hold together; made by `certify_curve`.
 
-    With probability 1 - delta_fpr all bounds of the FPR hold, with 1 - delta_fnr all of the FNR: eq. (36). So
-    a threshold may be chosen after looking, by eye, by cost or by somebody else, and again tomorrow. A curve
-    and another certificate of the same labels hold together only with their deltas added.
+    All bounds of the FPR hold with probability 1 - delta_fpr, and all of the FNR with 1 - delta_fnr: eq.
+    (36). So a threshold may be chosen after looking, by eye, by cost or by anybody, and changed later. A
+    curve and another certificate of the same labels hold together only with their deltas added.
 
     Parameters
     ----------
     normal, anomalous : CurveSide
         The steps of the band of each class.
     score_type : "float64", "float32" or "float16"
-        The type of the calibrating scores, to which every score is rounded before it is compared.
+        The type of the calibration scores, to which every score is rounded before it is compared.
     version : str
         The version of the package that made it.
     provenance : Provenance, optional
-        Where the scores came from, which the certificates of its thresholds take over.
+        The origin of the scores, which is passed on to the certificates of its thresholds.
 
     Examples
     --------
@@ -211,17 +211,17 @@ class Curve(Traced, SavedAsJSON):
 
     @property
     def confidence(self) -> float:
-        """How surely all bounds of both rates hold at once: the classes are independent, eq. (97)."""
+        """The confidence that all bounds of both rates hold together, by independent classes: eq. (97)."""
         sides = self.normal, self.anomalous
         return float_below(kept_together(*(confidence_left(side.delta) for side in sides)))
 
     @property
     def empty(self) -> bool:
-        """Whether one of the two rates is bounded below 1 at no threshold."""
+        """Whether one of the two rates has no bound below 1 at any threshold."""
         return not (self.normal.bounds and self.anomalous.bounds)
 
     def fpr(self, thresholds: ArrayLike) -> Any:
-        """Return the bound of the FPR of the rule "anomaly from t on", at one threshold or at each of many.
+        """Return the bound of the FPR of the rule "anomaly from t on", for one threshold or for many.
 
         Parameters
         ----------
@@ -231,19 +231,19 @@ class Curve(Traced, SavedAsJSON):
         return _at(self.normal.false_alarms, thresholds)
 
     def fnr(self, thresholds: ArrayLike) -> Any:
-        """Return the bound of the FNR of the rule "anomaly from t on", at one threshold or at each of many.
+        """Return the bound of the FNR of the rule "anomaly from t on", for one threshold or for many.
 
-        The parameters are those of `fpr`; at -inf the rule declares everything an anomaly: the rate is 0.
+        The parameters are those of `fpr`; at -inf every point is declared an anomaly, and the rate is 0.
         """
         return _at(self.anomalous.misses, thresholds)
 
     def at(self, threshold: float) -> Certificate:
-        """Return the certificate of the rule "anomaly from this threshold on", with its bounds for ceilings.
+        """Return the certificate of the rule "anomaly from this threshold on"; its ceilings are the bounds.
 
         Parameters
         ----------
         threshold : float
-            Any finite number, however it was chosen, at which one rate has a bound below 1.
+            Any finite number, chosen in any way, at which one rate has a bound below 1.
         """
         given = Given(threshold, self.normal.top, self.anomalous.top)
         sides, bounds = (self.normal, self.anomalous), (self.fpr(given.threshold), self.fnr(given.threshold))
@@ -258,7 +258,7 @@ class Curve(Traced, SavedAsJSON):
             budget = edge = None
             if bound < 1.0:
                 budget = Budget.of(side.n, bound, side.level)
-                # the score beyond which at most so many points are errors
+                # the score beyond which the errors are within the budget
                 score = side.scores[bisect_left(side.ranks, budget.errors or 0)]
                 edge = nextafter(score, inf) if one.normal else score
             clauses.append(Clause(one.of, one.promise, one.promise, side.n, side.digest, budget, edge))
@@ -272,12 +272,12 @@ class Curve(Traced, SavedAsJSON):
         )
 
     def choose(self, *, max_fpr: float | None = None, max_fnr: float | None = None) -> Certificate:
-        """Return the certificate of the threshold that keeps one ceiling at the least bound of the other.
+        """Return the certificate of the threshold that keeps one ceiling, with the lowest bound of the other.
 
         Parameters
         ----------
         max_fpr, max_fnr : float, optional
-            The ceiling, of one rate; if no threshold keeps it, it is refused.
+            The ceiling of one of the two rates; it is an error if no threshold keeps it.
         """
         if (max_fpr is None) == (max_fnr is None):
             raise InputError("give either max_fpr or max_fnr; the curve finds what the other rate can keep")
@@ -293,16 +293,16 @@ class Curve(Traced, SavedAsJSON):
         return self.at(float(places[place]))
 
     def balanced(self) -> Certificate:
-        """Return the certificate of the threshold at which the larger of the two bounds is least."""
+        """Return the certificate of the threshold at which the larger of the two bounds is lowest."""
         places, fpr, fnr = self.steps()
         if not ((worst := np.maximum(fpr, fnr)) < 1.0).any():
             raise InputError("no threshold bounds both rates below 1; label more points of both classes")
         return self.at(float(places[np.lexsort((fpr + fnr, worst))[0]]))
 
     def cheapest(self, cost_fp: float, cost_fn: float, prevalence: float) -> Certificate:
-        """Return the certificate of the threshold with the least bound of the expected cost per point.
+        """Return the certificate of the threshold with the lowest bound of the expected cost per point.
 
-        cost_fp (1 - prevalence) FPR + cost_fn prevalence FNR, both rates at their bounds.
+        The cost is cost_fp (1 - prevalence) FPR + cost_fn prevalence FNR, with both rates at their bounds.
 
         Parameters
         ----------
@@ -319,7 +319,7 @@ class Curve(Traced, SavedAsJSON):
         if not ((fpr < 1.0) | (fnr < 1.0)).any():
             raise InputError("no threshold bounds either rate below 1; label more points")
         costs = as_float(cost_fp) * (1.0 - share) * fpr + as_float(cost_fn) * share * fnr
-        # a threshold at which neither rate is known certifies nothing, whatever it costs
+        # a threshold at which neither rate has a bound certifies nothing, whatever it costs
         return self.at(float(places[np.argmin(np.where(np.minimum(fpr, fnr) < 1.0, costs, inf))]))
 
     def steps(self) -> tuple[Rates, Rates, Rates]:
@@ -328,7 +328,7 @@ class Curve(Traced, SavedAsJSON):
         return places, self.fpr(places), self.fnr(places)
 
     def verify(self, normal: ArrayLike, anomalous: ArrayLike) -> "Verification":
-        """Return whether it follows from the scores it was made of; printed, it says where the two differ.
+        """Return whether the curve follows from its calibration scores; printed, it lists the differences.
 
         Parameters
         ----------
@@ -346,7 +346,7 @@ class Curve(Traced, SavedAsJSON):
         return verify_curve(self, normal, anomalous)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Return the axes on which the bound of the FNR is drawn against that of the FPR; needs matplotlib.
+        """Return axes with the bound of the FNR drawn against that of the FPR; needs matplotlib.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class Curve(Traced, SavedAsJSON):
 
 @dataclass(frozen=True, slots=True)
 class CurveRequest:
-    """The deltas and the largest bounds that a curve is asked for; every entrance for requests takes it."""
+    """A request for a curve: its deltas and largest bounds."""
 
     delta_fpr: float = 0.05
     delta_fnr: float = 0.05
@@ -388,24 +388,24 @@ class CurveRequest:
 
     @classmethod
     def of_curve(cls, curve: Curve, anomaly_label: object = 1) -> "CurveRequest":
-        """Return the request that a curve answers."""
+        """Return the request that a curve was made for."""
         low, high = curve.normal, curve.anomalous
         return cls(low.delta, high.delta, anomaly_label, low.top, high.top)
 
     @property
     def label_text(self) -> str | None:
-        """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
+        """The label of anomalies as stored in a file; None stands for 0 and 1, or false and true."""
         return label_text(self.anomaly_label)
 
     def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
-        """Yield the ranks that both bands are anchored at."""
+        """Yield the ranks at which both bands are anchored."""
         normal = band_of(sizes[0], self.delta_fpr, self.top_fpr).ranks.tolist()
         anomalous = band_of(sizes[1], self.delta_fnr, self.top_fnr).ranks.tolist()
         yield from (Rank(0, sizes[0] - rank) for rank in normal)
         yield from (Rank(1, rank + 1) for rank in anomalous)
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> Curve:
-        """Return the curve of two classes, wherever their scores live."""
+        """Return the curve of two classes, wherever their scores are stored."""
         normal, anomalous = ranked
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")

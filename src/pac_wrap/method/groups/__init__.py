@@ -1,1 +1,1 @@
-"""A threshold and a promise for every group: tenants, machines, hospitals."""
+"""A threshold and a promise for every group, such as tenants, machines or hospitals."""

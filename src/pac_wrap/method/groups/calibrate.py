@@ -27,20 +27,20 @@ from pac_wrap.ranks.kernels import hashes
 from pac_wrap.ranks.memory import Rank, RankedInMemory
 
 _RADIX = 1 << 16
-# from so many rows per group on, each group is sorted by itself
+# from this many rows per group on, each group is sorted separately
 _APART = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """Keys of scores, in order within each of several segments that follow each other."""
+    """Keys of scores, sorted within each of several consecutive segments."""
 
     keys: Bits
     starts: Counts
     sizes: Counts
 
     def at(self, ranks: Counts) -> Bits:
-        """Return the key at a rank of each segment, from 0; the first one where a segment is empty."""
+        """Return the key at a rank of each segment, counted from 0; the first key for an empty segment."""
         if not self.keys.size:
             return np.full(ranks.size, MINUS, dtype=np.uint64)
         places = np.minimum(self.starts + np.clip(ranks, 0, None), self.keys.size - 1)
@@ -48,7 +48,7 @@ class Segments:
         return found
 
     def below(self, keys: Bits) -> Counts:
-        """Return how many keys of each segment are less than one that it is given."""
+        """Return how many keys of each segment are less than the given key of that segment."""
         low, high = self.starts.copy(), self.starts + self.sizes
         if not self.keys.size:
             return low
@@ -62,7 +62,8 @@ class Segments:
 class Block:
     """The labelled scores of whole groups, sorted by group and then by score.
 
-    `keys` are their order keys, `marks` true for anomalies, `starts` where each group begins, and the end.
+    `keys` are their order keys, `marks` is true for anomalies, `starts` has the start of each group, and the
+    end.
     """
 
     def __init__(self, keys: Bits, marks: NDArray[np.bool_], starts: Counts) -> None:
@@ -86,7 +87,7 @@ class Block:
         if keys.size < _APART * groups:
             order = _by_group(codes, groups, np.argsort(keys))
             return cls(keys[order], marks[order], starts)
-        # group by group, which stays in the processor's cache
+        # group by group, so that the data stay in the processor's cache
         order = _by_group(codes, groups)
         keys, marks = keys[order], marks[order]
         for start, end in pairwise(starts.tolist()):
@@ -103,13 +104,13 @@ class Block:
         return self.classes[p].below(key)
 
     def between(self, p: int, q: int, low: Bits, high: Bits, share: float) -> Bits:
-        """Return the ceil(share m)-th smallest, or the first, of the m keys of both from low to high."""
+        """Return the ceil(share m)-th smallest, or the first, of both classes' m keys in a range."""
         below, beyond = self.together.below(low), self.together.below(high + np.uint64(1))
         rank = np.maximum(1, np.ceil(share * (beyond - below)).astype(np.int64))
         return self.together.at(below + rank - 1)
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing: all scores are in order."""
+        """Do nothing, since all scores are sorted."""
 
     def group(self, place: int) -> OneGroup:
         """Return the ranks of one group."""
@@ -122,7 +123,7 @@ class Block:
 
     @property
     def scores(self) -> Scores:
-        """The scores themselves."""
+        """The scores of all rows, in the order of the keys."""
         return from_order_keys(self.keys)
 
     @property
@@ -137,15 +138,15 @@ class Block:
         return sums
 
     def errors(self, rule: Numbers) -> Counts:
-        """Return how many normal points the rules declare anomalies, and how many anomalous ones normal."""
+        """Return the errors of the rules: normal points declared anomalies, and anomalies declared normal."""
         low, high = order_keys(rule[0]), order_keys(rule[1])
         alarms = self.n[0] - self.classes[0].below(high)
-        # never is never, also for a score of inf
+        # inf means never, also for a score of inf
         alarms = np.where(rule[1] == inf, 0, alarms)
         return np.stack([alarms, np.where(rule[0] == inf, self.n[1], self.classes[1].below(low))])
 
     def areas(self) -> Numbers:
-        """Return how likely an anomaly outscores a normal point of its group; NaN if a class is missing."""
+        """Return the AUC of each group; NaN if a class is missing."""
         normal = np.concatenate([[0], np.cumsum(~self.marks)])
         first = np.empty(self.keys.size, dtype=bool)
         first[:1] = True
@@ -161,7 +162,7 @@ class Block:
 
 
 def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
-    """Return the order of rows by group, and within it the order given, else that of the rows."""
+    """Return the order of rows by group, and within a group the given order, or the order of the rows."""
     # 16 bits at a time, NumPy sorts in linear time
     for shift in range(0, max(1, (groups - 1).bit_length()), 16):
         own = codes if order is None else codes[order]
@@ -183,7 +184,7 @@ def calibrated(request: Request, block: Block, score_type: ScoreType) -> Columns
     return Columns.of(made, rule=rule, **counted)
 
 
-# rows that are calibrated together, at least
+# the least number of rows that are calibrated together
 BLOCK: Final = 1 << 21
 # the numbers of the groups, the scores, and which of them are anomalous
 Rows = tuple[NDArray[Any], Scores, NDArray[np.bool_]]
@@ -191,7 +192,7 @@ Rows = tuple[NDArray[Any], Scores, NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is known of some groups: their numbers, their columns, and the area under the curve of each."""
+    """The results of some groups: their numbers, their columns, and the AUC of each."""
 
     places: Counts
     columns: Columns
@@ -202,12 +203,12 @@ class Part:
 
     @classmethod
     def of(cls, request: Request, places: NDArray[Any], block: Block, score_type: ScoreType) -> "Part":
-        """Return the part of a block, whose groups have these numbers."""
+        """Return the results of a block whose groups have these numbers."""
         return cls(places.astype(np.int64), calibrated(request, block, score_type), block.areas())
 
     @classmethod
     def joined(cls, parts: Sequence["Part"]) -> "Part":
-        """Return several parts as one, the groups in the order of their numbers."""
+        """Return several parts as one, with the groups in the order of their numbers."""
         order = np.argsort(np.concatenate([part.places for part in parts]))
 
         def together(arrays: Iterable[NDArray[Any]]) -> Any:
@@ -218,7 +219,7 @@ class Part:
         return cls(together(part.places for part in parts), columns, together(part.areas for part in parts))
 
     def flat(self) -> NDArray[np.int64]:
-        """Return all numbers as 64-bit integers, bit by bit: rows with a place for each group."""
+        """Return all numbers as 64-bit integers, bit by bit: rows with an entry for each group."""
         columns = (np.atleast_2d(getattr(self.columns, one.name)) for one in fields(Columns))
         return np.vstack([one.view(np.int64) for one in (self.places, self.areas, *columns)])
 
@@ -255,17 +256,17 @@ def _block(held: list[Rows]) -> tuple[NDArray[Any], Block]:
     return found, Block.of(scores, marks, np.cumsum(first) - 1, found.size)
 
 
-# up to there the binomial bound holds for points of several groups: eq. (56)
+# up to these values the binomial bound holds for points of several groups: eq. (56)
 _MOST_DELTA: Final = 0.25
 _MOST_CEILING: Final = 0.5
-# how often groups that are not upside down may be taken for it, and the points an AUC is taken on at most
+# how often groups that are not upside down may be reported so, and the most points of an AUC
 _LEVEL: Final = 0.01
 _POINTS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRequest:
-    """What a calibration of groups is asked for, checked apart from any score."""
+    """A request for a calibration of groups, checked before any score is read."""
 
     request: Request
     together: bool = False
@@ -304,7 +305,7 @@ class GroupRequest:
         score_type: ScoreType,
         pool: Certificate | None,
     ) -> GroupCertificate:
-        """Return the certificate of groups whose columns are known, and warn of what is wrong with them."""
+        """Return the certificate of groups from their columns, with warnings about their data."""
         _warn_if_upside_down(areas, columns.n, groups)
         tolerated = self.request.guarantee.tolerates
         if pool is not None:
@@ -344,7 +345,7 @@ def certify_labelled_groups(
 
 
 class GroupSource(Protocol):
-    """Labelled scores by group, wherever they live."""
+    """Labelled scores by group, wherever they are stored."""
 
     groups: tuple[Group, ...]
     # how many normal and anomalous points each group has
@@ -355,17 +356,17 @@ class GroupSource(Protocol):
         """The type of the scores."""
 
     def calibrated(self, request: Request) -> Part:
-        """Return the columns of all groups in their order, each calibrated where its rows lie."""
+        """Return the results of all groups, in their order, each calibrated where its rows are stored."""
 
     def pooled(self, places: Counts) -> Source:
-        """Return the points of some groups, taken as one."""
+        """Return the points of some groups as one source."""
 
     def origin(self) -> dict[str, Any]:
-        """Return where the scores came from, as a provenance has it."""
+        """Return the facts for a provenance of the scores."""
 
 
 def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertificate:
-    """Return the certificate of groups, wherever they live, in the order that they have in memory."""
+    """Return the certificate of groups, wherever they are stored, in the order used for data in memory."""
     each = request.each(source.n)
     part = source.calibrated(each)
     if not np.array_equal(part.columns.n, source.n):

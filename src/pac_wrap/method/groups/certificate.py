@@ -65,9 +65,9 @@ _NOTEBOOK: Final = 12
 
 
 class Certificates(Mapping[Group, Certificate]):
-    """The certificate of each group by its value, the worst group first; each is made when it is asked for.
+    """The certificate of each group by its value, the worst group first; each is made on demand.
 
-    A group is known by its text: 7 and "7" are the same.
+    Groups are compared by their text: 7 and "7" are the same.
     """
 
     def __init__(self, table: "GroupCertificate") -> None:
@@ -91,7 +91,7 @@ _CHUNK: Final = 1 << 16
 
 
 def sets_of(exclusions: Numbers, scores: Scores, places: Codes) -> NDArray[np.bool_]:
-    """Return which labels each score leaves possible, by the exclusions at its place: eq. (11)."""
+    """Return which labels are possible for each score, by the exclusions at its place: eq. (11)."""
     alarm, clear = exclusions
     never, open_ = np.isnan(alarm) | (alarm == inf), np.isnan(clear)
     ends = [order_keys(np.nan_to_num(end, posinf=inf, neginf=-inf)) for end in (alarm, clear)]
@@ -102,12 +102,12 @@ def sets_of(exclusions: Numbers, scores: Scores, places: Codes) -> NDArray[np.bo
 
 
 def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
-    """Return the verdict on each score by the rule at its place; on NaN every rule abstains."""
+    """Return the verdict on each score by the rule at its place; every rule abstains on NaN."""
     low, high = rules
-    # where the processor flushes, other numbers near zero are taken for it: keys tell
+    # if the processor flushes subnormals to zero, only keys distinguish them
     keyed = flushes()
     ends = (order_keys(low), order_keys(high)) if keyed else (low, high)
-    # inf is never reached; one threshold there declares everything normal
+    # inf is never reached; a single threshold at inf declares every point normal
     never, everything = high == inf, low == inf
     unusual = bool(everything.any())
     verdicts = np.empty(scores.size, dtype=np.int8)
@@ -130,7 +130,7 @@ def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
 
 
 def jointly(certificate: Head, *deltas: float) -> Decimal:
-    """Return how surely ceilings with these deltas hold together: eqs. (53) and (97)."""
+    """Return the confidence that ceilings with these deltas hold together: eqs. (53) and (97)."""
     if certificate.overlap.multiplies and are_independent(certificate.assumptions):
         return kept_together(*map(confidence_left, deltas))
     return confidence_left(*deltas)
@@ -138,25 +138,25 @@ def jointly(certificate: Head, *deltas: float) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class GroupCertificate(Head, SavedAsJSON):
-    """A rule and a promise for each group; made by `calibrate_labelled`, never by hand.
+    """A rule and a promise for each group of points; made by `calibrate_labelled`.
 
     Parameters
     ----------
     asked : Guarantee
-        What was asked for: of each group, or of all groups together.
+        The promises that were asked for, of each group or of all groups together.
     together : bool
-        Whether the promises of all groups hold at once, with the deltas asked for: eq. (53).
+        Whether the promises of all groups hold together, with the requested deltas: eq. (53).
     pool : Certificate, optional
         The certificate of all groups with too few labels, taken as one: eq. (55). Its promise is about their
-        mixture, not about any one of them.
+        mixture, not about any single group.
     overlap, score_type, assumptions, version, provenance : object
-        As of a `Certificate`.
+        As in a `Certificate`.
     shares : tuple of float, optional
-        The deltas of the FPR and of the FNR in each group where all hold together: eq. (111).
+        The deltas of the FPR and of the FNR in each group if all promises hold together: eq. (111).
     groups : tuple
-        The value of each group: a text, a number, true or false, or None for what was missing.
+        The value of each group: a text, a number, true or false, or None for missing values.
     columns : Columns
-        What the certificate of each group says.
+        The facts of all certificates, with an entry for each group.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class GroupCertificate(Head, SavedAsJSON):
     shares: tuple[float, float] | None = field(default=None, kw_only=True)
     groups: tuple[Group, ...] = field(kw_only=True)
     columns: Columns = field(kw_only=True, repr=False)
-    # made when first asked for
+    # made on demand
     _lookup: Lookup | None = field(default=None, init=False, repr=False, compare=False)
 
     _noun: ClassVar[str] = NOUN
@@ -180,37 +180,37 @@ class GroupCertificate(Head, SavedAsJSON):
 
     @property
     def request(self) -> Request:
-        """What each group by itself was asked for, with its share of delta."""
+        """The request of each single group, with its share of delta."""
         asked = self.asked if self.shares is None else with_deltas(self.asked, *self.shares)
         return Request(asked, self.overlap)
 
     @property
     def confidence(self) -> float | None:
-        """How surely all ceilings of all groups hold together, eqs. (53) and (97); None if they need not."""
+        """The confidence that all groups' ceilings hold together: (53), (97); None without `together`."""
         deltas = (promise.delta for promise in self.asked.promises)
         return float_below(jointly(self, *deltas)) if self.together else None
 
     @property
     def certificates(self) -> Mapping[Group, Certificate]:
-        """The certificate of each group by its value, the worst first: what `calibrate` gives for it."""
+        """The certificate of each group by its value, as `calibrate` gives it, the worst group first."""
         return Certificates(self)
 
     @property
     def pooled(self) -> NDArray[np.bool_]:
-        """Which groups follow the rule of the pool, since they have too few labels for one of their own."""
+        """A mask of the groups that follow the rule of the pool, since their own labels are too few."""
         follow = self.pool is not None and not self.pool.empty
         return self.columns.vacuous & follow
 
     @property
     def empty(self) -> bool:
-        """Whether a rate that was asked for is promised to no group, by itself or as a part of the pool."""
+        """Whether a requested ceiling is certified for no group, neither alone nor in the pool."""
         kept: NDArray[np.bool_] = self.columns.kept | self.pooled
         asked = (self.asked.fpr, self.asked.fnr)
         return any(one is not None and not kept[label].any() for label, one in enumerate(asked))
 
     @property
     def lookup(self) -> Lookup:
-        """Where each group stands, by its text."""
+        """The place of each group, by its text."""
         if self._lookup is None:
             object.__setattr__(self, "_lookup", Lookup(self.groups))
         assert self._lookup is not None
@@ -218,18 +218,18 @@ class GroupCertificate(Head, SavedAsJSON):
 
     @property
     def rules(self) -> Numbers:
-        """The two ends of each group's rule, and last those of a group that was never seen."""
+        """The two ends of each group's rule, with those of an unseen group last."""
         pool = None if self.pool is None else (self.pool.rule.normal_below, self.pool.rule.anomaly_from)
         return self._with_pool(self.columns.rule, pool, (-inf, inf))
 
     @property
     def exclusions(self) -> Numbers:
-        """What each group's prediction sets follow, as `Certificate.exclusions`; NaN rules nothing out."""
+        """The thresholds of each group's prediction sets, as `Certificate.exclusions`; NaN for none."""
         low, high = self.columns.rule
         alarm, clear = order_keys(np.nan_to_num(self.columns.thresholds, posinf=inf, neginf=-inf))
         single = order_keys(low) == order_keys(high)
         found = np.where((alarm <= clear) & ~single, self.columns.rule, self.columns.rule[::-1])
-        # one threshold at inf declares everything normal, and rules out nothing
+        # a single threshold at inf declares every point normal, and rules out nothing
         found[1, single & (high == inf)] = np.nan
         for label, promise in enumerate((self.asked.fpr, self.asked.fnr)):
             if promise is None:
@@ -239,7 +239,7 @@ class GroupCertificate(Head, SavedAsJSON):
         return self._with_pool(own, ends and (ends.alarm_from, ends.clear_below), (inf, -inf))
 
     def _with_pool(self, own: Numbers, pool: Any, never: tuple[float, float]) -> Numbers:
-        """Return the ends of each group, those of the pool where it is followed, and last those of none."""
+        """Return the ends of each group's rule, or of its pool's, with those of an unseen group last."""
         if pool is not None:
             own = np.where(self.pooled, np.array(pool, dtype=np.float64)[:, None], own)
         return np.append(own, np.array(never)[:, None], axis=1)
@@ -252,25 +252,25 @@ class GroupCertificate(Head, SavedAsJSON):
         Parameters
         ----------
         scores : array-like of float
-            One score per point; infinities are scores too, and NaN is a missing one.
+            One score per point; infinities are legal scores, and NaN is a missing score.
         groups : array-like
-            The group of each point; one that was never seen is abstained on.
+            The group of each point; points of an unseen group get the verdict -1.
         on_missing : "abstain" or "stop"
-            Whether missing scores are abstained on, with a warning that counts them, or refused.
+            Whether points without a score get the verdict -1, with a counting warning, or raise an error.
         """
         return decided(self.rules, *self._judged(scores, groups, on_missing))
 
     def prediction_sets(
         self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
     ) -> NDArray[np.bool_]:
-        """Return which labels each score leaves possible, a column for 0 and one for 1: eq. (11).
+        """Return for each score whether label 0 and label 1 are possible, in two columns: eq. (11).
 
-        The parameters are those of `verdicts`; points without a score keep both labels.
+        The parameters are those of `verdicts`; for points without a score both are possible.
         """
         return sets_of(self.exclusions, *self._judged(scores, groups, on_missing))
 
     def _judged(self, scores: ArrayLike, groups: GroupColumn, on_missing: OnMissing) -> tuple[Scores, Codes]:
-        """Return the scores and the places of their groups, if they fit together; NaN is what is missing."""
+        """Return the scores and the places of their groups, after checking them; NaN is a missing score."""
         check_aligned("scores", scores, "groups", groups)
         given = as_array(scores, "scores")
         if given.ndim != 1 or given.dtype.kind not in "biuf":
@@ -284,12 +284,12 @@ class GroupCertificate(Head, SavedAsJSON):
     def evaluate(
         self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
     ) -> GroupMeasured:
-        """Return how the rules do on labelled points that were not used to calibrate, group by group.
+        """Return the error rates of each group on held-out labelled points.
 
         Parameters
         ----------
         scores, labels, groups : array-like
-            The points, as for `calibrate_labelled`.
+            The scores, labels and groups of the points, as for `calibrate_labelled`.
         anomaly_label : object
             The label that marks an anomaly.
         """
@@ -302,9 +302,9 @@ class GroupCertificate(Head, SavedAsJSON):
     def verify(
         self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
     ) -> "Verification":
-        """Return where all groups differ from what the points give they were made of, in any order.
+        """Make all certificates again from the calibration points, in any order, and return the differences.
 
-        The parameters are those of `evaluate`. Printed, it says what differs in the first few groups.
+        The parameters are those of `evaluate`. Printed, it lists the differences of the first few groups.
 
         Examples
         --------
@@ -319,15 +319,15 @@ class GroupCertificate(Head, SavedAsJSON):
         return verify_groups(self, scores, labels, groups, anomaly_label)
 
     def gaps(self, delta: float = 0.05) -> "Gaps":
-        """Return how far the error rates of any two groups can be apart, each with its own rule: eq. (58).
+        """Return bounds of the difference of the error rates of any two groups, each by its own rule: (58).
 
-        Groups that follow the rule of a pool have too few labels to be compared.
+        Groups that follow the rule of a pool have too few labels for a comparison.
 
         Parameters
         ----------
         delta : float
-            The chance, for each rate, that some pair of groups is farther apart. It comes on top of the
-            deltas of the promises.
+            The chance, for each rate, that any two groups differ by more. It comes on top of the deltas of
+            the promises.
         """
         refuse_tolerance(self.asked, "a gap between groups", "calibrate without it to compare them")
         return gaps_of(self, delta)
@@ -343,19 +343,19 @@ class GroupCertificate(Head, SavedAsJSON):
         detector: str | None = None,
         measured: Any = None,
     ) -> None:
-        """Write a report: one HTML page that can be passed on, or Markdown or JSON, by the name of the file.
+        """Write a report as a self-contained HTML page, Markdown or JSON, by the file's name.
 
         Parameters
         ----------
         path : str or path
-            The file: .html, .md or .json.
+            The file to write, ending in .html, .md or .json.
         scores, labels, groups, anomaly_label : array-like and object, optional
-            What the certificate was made from, which it does not keep; with them the page draws the scores of
-            the worst groups. Others are refused.
+            The calibration points, which a certificate does not store; with them, the page draws the scores
+            of the worst groups. Other points raise an error.
         detector : str, optional
-            What the detector is called.
+            The name of the detector.
         measured : GroupMeasured, optional
-            What `evaluate` gives for labelled points that were not used to calibrate.
+            Error rates on held-out labelled points, made by `evaluate`.
         """
         from pac_wrap.report.groups import scores_by_group
         from pac_wrap.report.render import check_ending, write
@@ -372,7 +372,7 @@ class GroupCertificate(Head, SavedAsJSON):
 
     @property
     def diagnosis(self) -> tuple[str, ...]:
-        """Sentences that say which groups are promised nothing, and why."""
+        """Sentences that tell which groups have no promise, and why."""
         from pac_wrap.report.groups import diagnosis_of_groups
 
         return diagnosis_of_groups(self)
@@ -383,7 +383,7 @@ class GroupCertificate(Head, SavedAsJSON):
         return short(self)
 
     def to_json(self) -> str:
-        """Return the certificate as JSON text: what all groups share once, and columns of numbers."""
+        """Return the certificate as JSON text: the shared facts once, and columns with an entry per group."""
         head = Head(**{one.name: getattr(self, one.name) for one in fields(Head)})
         return written(plain(head), self.groups, self.columns)
 

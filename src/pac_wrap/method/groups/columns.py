@@ -1,6 +1,6 @@
 """Certificates of many groups as columns of numbers, in memory and in a file.
 
-What differs from group to group has a column, and what all share is written once.
+Facts that differ between groups have a column; shared facts are written once.
 """
 
 import json
@@ -68,12 +68,12 @@ _INFINITE: Final[dict[float, Any]] = {inf: "inf", -inf: "-inf"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """What the certificates of many groups say: a place for each group, and where rows, normal first.
+    """The facts of many groups' certificates: an entry for each group, and a row for each class.
 
     `n`, `digest`, `beyond`, `budget` and `thresholds` are those of the clauses, `errors` the calibration
-    points that the rule misjudges, `rule` normal_below and anomaly_from. What became of the promises follows
-    from these: `rate` and `delta` are those of the budgets, `ceilings` and `deltas` those certified. NaN or
-    -1 stand for None.
+    points that the rule misjudges, `rule` normal_below and anomaly_from. The results of the promises follow
+    from these: `rate` and `delta` belong to the budgets, `ceilings` and `deltas` are certified. NaN or -1
+    stand for None.
     """
 
     n: Counts
@@ -91,7 +91,7 @@ class Columns:
 
     @classmethod
     def of(cls, made: Decision, **known: Any) -> "Columns":
-        """Return the columns of what was decided; those that are known otherwise stand as they are."""
+        """Return the columns of a decision, together with columns that are already known."""
         groups, found = known["n"].shape[1], [own or NOTHING for own in made.found]
         certified = np.broadcast_to(made.certified, groups)
 
@@ -112,40 +112,40 @@ class Columns:
 
     @property
     def size(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return int(self.n.shape[1])
 
     @property
     def certified(self) -> NDArray[np.bool_]:
-        """Which groups have a rule of their own; of others, no single threshold could be certified."""
+        """A mask of the groups with their own rule; for others, no single threshold could be certified."""
         return np.asarray((~np.isnan(self.ceilings)).any(axis=0))
 
     @property
     def vacuous(self) -> NDArray[np.bool_]:
-        """Which groups have too few labels of a promised class."""
+        """A mask of the groups with too few labels for a ceiling."""
         return np.asarray(((self.budget == NO_COUNT) & ~np.isnan(self.rate)).any(axis=0))
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """Which groups are promised less than was asked for."""
+        """A mask of the groups without all requested ceilings."""
         return self.vacuous | ~self.certified
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Of which class each group has labels enough for its promise, even if the other lacks them."""
+        """For each class, a mask of the groups with enough labels for its promise, whatever the other."""
         return np.asarray((self.budget != NO_COUNT) & ~np.isnan(self.ceilings))
 
     @property
     def watchable(self) -> NDArray[np.bool_]:
-        """Which groups have a promise that can be broken: a ceiling, and a verdict that is given at all."""
+        """A mask of the groups with a promise that can be broken: a ceiling, and a verdict that occurs."""
         given = np.stack([self.rule[1] < inf, self.rule[0] > -inf])
         return np.asarray((given & ~np.isnan(self.ceilings)).any(axis=0))
 
     @property
     def undecided(self) -> Counts:
-        """How many calibration points of each class the rule of each group leaves undecided.
+        """The number of calibration points of each class that each group's rule leaves undecided.
 
-        Where two thresholds are used though one would do, what lies between is not counted.
+        If two thresholds are used although one would be enough, points between them are not counted.
         """
         overlapping = order_keys(self.rule[0]) != order_keys(self.rule[1])
         left = np.where(overlapping, np.maximum(0, self.beyond - self.errors), 0)
@@ -153,9 +153,9 @@ class Columns:
 
     @property
     def worst_first(self) -> NDArray[np.intp]:
-        """The places of the groups, the worst first: nothing promised, then most points left undecided.
+        """The places of the groups, the worst first: no promise, then most points left undecided.
 
-        Of groups alike, the one with more points is the worse.
+        Of equal groups, the larger one comes first.
         """
         n = self.n.sum(axis=0)
         share = self.undecided.sum(axis=0) / np.maximum(1, n)
@@ -169,7 +169,7 @@ class Columns:
             rate, delta, errors, edge, ceiling, level, n, digest, beyond = (
                 own[name][label] for name in _TOLD
             )
-            # the least threshold above a number next to zero is -0.0, and has a key of its own
+            # the smallest threshold above the number below zero is -0.0, which has its own key
             key = MINUS if isnan(edge) else order_key(edge) - (not edge and copysign(1.0, edge) < 0.0)
             found, points = Found(rate, delta, errors, key, ceiling, level), (n, as_digest(digest))
             clauses.append(clause_of(one, found, points, none_of(beyond), certified=certified))
@@ -185,7 +185,7 @@ class Columns:
         )
 
     def same(self, other: "Columns", digits: float = 1e-9) -> NDArray[np.bool_]:
-        """Return where two tables of as many groups agree; rates, which are SciPy's, to the last digits."""
+        """Return a mask of equal groups of two tables; rates, from SciPy, may differ in the last digits."""
         agree = np.ones(self.size, dtype=bool)
         for column in fields(self):
             one, two = np.atleast_2d(getattr(self, column.name), getattr(other, column.name))
@@ -214,9 +214,9 @@ FILED: Final = {one.name: KINDS[one.type] for one in fields(Columns) if not one.
 
 
 def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tuple[float, float]:
-    """Return the deltas of each group with which all groups keep what is asked together: eqs. (111) to (113).
+    """Return the deltas of each group with which all groups together keep the requested ones: (111) to (113).
 
-    They depend on the numbers of labels alone, in whatever order the groups come.
+    They depend only on the numbers of labels, not on the order of the groups.
     """
     promises = asked.fpr, asked.fnr
     equal = [shared_together(delta, n.shape[1]) for delta in (asked.delta_fpr, asked.delta_fnr)]
@@ -245,7 +245,7 @@ def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tupl
 
 
 def _samples(asked: Guarantee, n: Counts, shares: tuple[float, ...], pool: bool) -> tuple[Counts, Counts]:
-    """Return the sizes of the samples of each class that have a promise, the pool being one of them."""
+    """Return the sizes of the samples of each class that have a promise, including the pool."""
     if not pool:
         return n[0], n[1]
     least = [
@@ -262,7 +262,7 @@ def _samples(asked: Guarantee, n: Counts, shares: tuple[float, ...], pool: bool)
 
 @dataclass(frozen=True, slots=True)
 class Head(Traced):
-    """What the certificates of all groups share."""
+    """The facts that the certificates of all groups share."""
 
     asked: Guarantee
     overlap: Overlap
@@ -275,7 +275,7 @@ class Head(Traced):
 
 
 def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -> str:
-    """Return the text of a file: a line for each column, with a single value where all groups have it."""
+    """Return the text of a file: a line for each column, a single value if all groups have the same."""
     content = _HEADER | head | {"groups": list(groups)}
     for name in FILED:
         array = getattr(columns, name)
@@ -289,8 +289,8 @@ def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     if len(text) > MOST_BYTES:
         raise InputError(
-            f"a file of {len(groups):,} groups would have {len(text):,} bytes, and at most {MOST_BYTES:,} are"
-            " read; divide the groups between several certificates"
+            f"a file of {len(groups):,} groups would have {len(text):,} bytes, but at most {MOST_BYTES:,} can"
+            " be read; divide the groups between several certificates"
         )
     return text
 
@@ -314,7 +314,7 @@ def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], dict[str
 def columns_again(
     request: "Request", groups: tuple[Group, ...], filed: dict[str, Any], score_type: ScoreType
 ) -> Columns:
-    """Return the columns whose decision, replayed, agrees with what stands in a file; else refuse it."""
+    """Return the columns of a file, after checking that the decision made again agrees with them."""
 
     def refuse(checks: Iterable[tuple[Any, str]]) -> None:
         for wrong, text in checks:
@@ -370,7 +370,7 @@ def _groups(value: Any) -> tuple[Group, ...]:
 
 
 def _packed(row: Any, name: str) -> Any:
-    """Return a row of a column as JSON has it: one value if all are the same."""
+    """Return a row of a column for JSON: one value if all are the same."""
     bits = row.view(np.int64)  # -0.0 is not 0.0
     same = bool((bits == bits[:1]).all() or (row != row).all())
     listed = (row[:1] if same else row).tolist()
@@ -380,8 +380,8 @@ def _packed(row: Any, name: str) -> Any:
     elif row.dtype.kind == "f":
         if any(map(is_flushed, listed)):
             raise CertificateError(
-                f"{name} holds a subnormal number, which this process would write as 0, since it flushes"
-                " them; call torch.set_flush_denormal(False) before you save"
+                f"{name} holds a subnormal number, which this process would write as 0; call"
+                " torch.set_flush_denormal(False) before you save"
             )
         listed = [None if one != one else _INFINITE.get(one, one) for one in listed]
     elif (row < 0).any():
@@ -390,12 +390,12 @@ def _packed(row: Any, name: str) -> Any:
 
 
 def _unpacked(value: Any, name: str, size: int) -> Any:
-    """Return a row of a column; anything that is none is refused."""
+    """Return a row of a column after checking it."""
     kind = FILED[name]
     listed = value if isinstance(value, list) else [value]
     if isinstance(value, list) and len(value) != size:
         raise CertificateError(
-            f"{NOUN}.{name} must have a place for each of {size:,} groups, got {len(value):,}"
+            f"{NOUN}.{name} must have an entry for each of {size:,} groups, got {len(value):,}"
         )
     try:
         if name == "digest":

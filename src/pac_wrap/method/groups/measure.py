@@ -1,4 +1,4 @@
-"""How groups do: on points that were not used to calibrate, and how far their rates can be apart."""
+"""Error rates of groups on held-out points, and bounds of the differences between groups."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _LISTED: Final = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMeasured:
-    """The verdicts counted in each group, and which ceilings are significantly exceeded."""
+    """The counts of verdicts in each group, and the ceilings that are significantly exceeded."""
 
     groups: Sequence[Group]
     counts: "Counts"
@@ -35,12 +35,12 @@ class GroupMeasured:
 
     @property
     def together(self) -> Metrics:
-        """The rates over all groups, those never seen included."""
+        """The rates over all groups, unseen groups included."""
         return metrics_of(self.counts.sum(axis=0))
 
     @property
     def unseen(self) -> int:
-        """How many points belong to groups that were never seen."""
+        """How many points belong to unseen groups."""
         return int(self.counts[-1].sum())
 
     def of(self, group: Group) -> Metrics:
@@ -51,7 +51,7 @@ class GroupMeasured:
         return metrics_of(self.counts[place])
 
     def worst_first(self) -> Iterator[tuple[Group, Metrics]]:
-        """Yield the rates of each group that has points: the exceeded first, then by the larger rate."""
+        """Yield the rates of each group with points: exceeded ceilings first, then by the larger rate."""
         sizes = np.maximum(1, self.counts[:-1].sum(axis=2))
         errors = np.stack([self.counts[:-1, 0, 1], self.counts[:-1, 1, 0]], axis=1)
         rate = (errors / sizes).max(axis=1)
@@ -77,14 +77,14 @@ class GroupMeasured:
 
 
 def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes, groups: int) -> "Counts":
-    """Return how often each verdict, 0, 1 and -1, falls on either class of each group; -1 comes last."""
+    """Return the counts of verdicts 0, 1 and -1 in each class of each group; unseen groups come last."""
     place = np.where(places < 0, groups, places)
     codes = 6 * place + 3 * marks + np.where(verdicts < 0, 2, verdicts)
     return np.bincount(codes, minlength=6 * (groups + 1)).reshape(-1, 2, 3)
 
 
 def measured(certificate: "GroupCertificate", counts: "Counts") -> GroupMeasured:
-    """Return the measured rates of the promises that groups have by themselves, not those of the pool."""
+    """Return the measured rates of groups, tested against their own promises, not those of the pool."""
     columns, groups = certificate.columns, certificate.groups
     ceilings = np.where(columns.kept & ~certificate.pooled, columns.ceilings, nan)
     for label, wrong in enumerate(certificate.asked.label_noise or ()):
@@ -109,19 +109,19 @@ class Gap:
     Attributes
     ----------
     rate : str
-        FPR or FNR.
+        The error rate, FPR or FNR.
     bound : float or None
-        No two groups are farther apart; None where fewer than two groups have a budget.
+        The largest possible difference of any two groups; None if fewer than two groups have a budget.
     delta : float
-        The chance that some two groups are.
+        The chance that any two groups differ by more.
     farthest : tuple
-        The two groups that may be that far apart, that with the larger rate first.
+        The two groups that may differ that much, the one with the larger rate first.
     groups : tuple
-        The groups that are compared, the highest bound first: those with labels enough, by their numbers.
+        The compared groups, which have enough labels, the highest bound first.
     low, high : tuple of float
-        The bounds of the rate of each.
+        The bounds of the rate of each group.
     left_out : int
-        How many groups have too few labels for a rule of their own; those that follow a pool are among them.
+        How many groups have too few labels for their own rule, including groups that follow a pool.
     """
 
     rate: str
@@ -148,12 +148,12 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """How far any two groups can be apart in their false positive and in their false negative rates.
+    """Bounds of the differences between groups, of the false positive and of the false negative rate.
 
     Attributes
     ----------
     fpr, fnr : Gap or None
-        None where nothing is promised.
+        The bound for each rate; None without a ceiling.
     """
 
     fpr: Gap | None
@@ -164,16 +164,16 @@ class Gaps:
 
 
 def gaps_of(certificate: "GroupCertificate", delta: float) -> Gaps:
-    """Return how far groups can be apart; those that follow a pool, another rule than theirs, are left out.
+    """Return bounds of the differences between groups, without those that follow the rule of a pool.
 
-    Which groups are compared depends on the numbers of labels alone, never on a score: eq. (115).
+    The choice of compared groups depends only on the numbers of labels, never on a score: eq. (115).
     """
     delta = check_rate("delta", delta)
     columns, overlap, asked = certificate.columns, certificate.request.overlap, certificate.request.guarantee
     promises = asked.fpr, asked.fnr
     least = [0 if one is None else min_samples(one.at_calibration, one.delta) for one in promises]
     enough = columns.n >= np.array(least)[:, None]
-    # a single threshold takes labels of both classes; one of two, or one that decides alone, those of its own
+    # a single threshold needs labels of both classes; one of two, or one that decides alone, its own
     if not isinstance(overlap, Abstain):
         enough = np.broadcast_to(enough.all(axis=0), enough.shape)
     sides: list[Gap | None] = [None, None]
@@ -203,14 +203,14 @@ def gaps_of(certificate: "GroupCertificate", delta: float) -> Gaps:
 
 
 def bounds(n: "Counts", errors: "Counts", budget: "Counts", delta: float) -> "tuple[Numbers, Numbers]":
-    """Return between which rates each group lies whose budget set the threshold, but for delta: eq. (57)."""
+    """Return the bounds of each group whose budget set its threshold; any fails with at most delta: (57)."""
     low, _ = counted_bounds(n, errors, delta / (2.0 * np.maximum(1, budget)))
     _, high = counted_bounds(n, budget, delta / 2.0)
     return low, high
 
 
 def counted_bounds(n: "Counts", errors: "Counts", level: "Numbers | float") -> "tuple[Numbers, Numbers]":
-    """Return the lower and the upper bound of each rate, each but for a level: eq. (59), eq. (114)."""
+    """Return the lower and the upper bound of each rate, each failing with a level: eq. (59), eq. (114)."""
     low = np.where(
         errors > 0, beta_quantile(np.maximum(errors, 1), n - errors + 1.0, level, above=False), 0.0
     )

@@ -1,7 +1,7 @@
-"""A column of groups as numbers: which groups there are, and to which of them each row belongs.
+"""A column of groups as numbers: the different groups, and the group of each row.
 
-A group is known by its text, so that 7 in a Parquet file and "7" in a CSV are one group. A missing value is
-a group of its own, None, as in SQL's GROUP BY.
+Groups are compared by their text, so that 7 in a Parquet file and "7" in a CSV are one group. Missing values
+form their own group, None, as in SQL's GROUP BY.
 """
 
 from collections.abc import Sequence
@@ -24,32 +24,32 @@ GroupColumn = ArrayLike | Sequence[Any]
 Codes = NDArray[np.int64]
 
 MOST_GROUPS: Final = 10**6
-# the place of a group that was never seen: the last one of a table of rules
+# the place of an unseen group: the last one of a table of rules
 NEVER: Final = -1
 NO_SCORES: Final = "scores are empty; pass at least one labelled score"
 LONGEST_NAME: Final = 1_000
 _LARGEST: Final = 10**18
-# whole numbers whose range is no wider than so many times their count are numbered by a table, without a sort
+# whole numbers within a range of at most this many times their count are numbered by a table, without a sort
 _DENSE: Final = 8
 _SMALL_TABLE: Final = 1 << 20
-# what shows itself as a text that its own software reads
+# types whose text their own software can read
 _WRITTEN: Final = (date, time, UUID, Decimal)
 _TRUTH: Final = (bool, np.bool_)
 _COUNTED: Final = (int, float, np.number, Decimal)
 
 
 class Coded(NamedTuple):
-    """The groups of a column in order, and for each row the number of its group."""
+    """The groups of a column in order, and the number of each row's group."""
 
     codes: Codes
     values: tuple[Group, ...]
 
 
 def as_group(value: Any) -> Group:
-    """Return a value as a group: the one rule for what may name a group, in memory, files and look-ups.
+    """Return a value as a group: the one rule for names of groups, in memory, files and look-ups.
 
     A group is a text, a number, true or false, or None if it is missing. Dates and intervals become their
-    texts, a time with a zone is the same moment in UTC, nanoseconds are kept, and a duration is refused.
+    texts, times with a zone become UTC, nanoseconds are kept, and durations raise an error.
     """
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
@@ -104,19 +104,19 @@ def _written_out(value: np.datetime64) -> date | str | None:
 
 
 def text_of(group: Group) -> str | None:
-    """Return the text by which a group is known; None for what is missing."""
+    """Return the text by which a group is compared; None for a missing value."""
     if group is None or isinstance(group, str):
         return group
     return str(group).lower() if isinstance(group, bool) else repr(group)
 
 
 def shown(group: Group, longest: int = LONGEST) -> str:
-    """Return a group as it is shown: harmless, within quotes if it is a text."""
+    """Return a group for display: cleaned, and in quotes if it is a text."""
     return "none" if group is None else quoted(group, longest)
 
 
 def in_order(group: Group) -> tuple[int, Any]:
-    """Return the key that orders groups: none first, then false and true, numbers, and texts."""
+    """Return the sort key of a group: None first, then false and true, numbers, and texts."""
     if group is None:
         return 0, 0
     return (1 if isinstance(group, bool) else 3 if isinstance(group, str) else 2), group
@@ -128,7 +128,7 @@ def coded(groups: GroupColumn, name: str = "groups") -> Coded:
 
 
 def groups_beside(scores: object, size: int, groups: GroupColumn) -> Coded:
-    """Return the groups of so many scores, if they fit together."""
+    """Return the groups of scores, after checking that there is one for each score."""
     check_aligned("scores", scores, "groups", groups)
     found = coded(groups)
     check_same_length("scores", size, "groups", found.codes.size)
@@ -138,7 +138,7 @@ def groups_beside(scores: object, size: int, groups: GroupColumn) -> Coded:
 
 
 def merged(codes: Codes, found: Sequence[Any]) -> Coded:
-    """Return the groups in order for rows that were numbered before, -1 being a missing value."""
+    """Return the groups in order for rows that are already numbered; -1 is a missing value."""
     if (codes < 0).any():
         found = [*found, None]
     values: dict[str | None, Group] = {}
@@ -163,12 +163,12 @@ def merged(codes: Codes, found: Sequence[Any]) -> Coded:
 
 
 def too_many(most: int) -> InputError:
-    """Return the refusal of more groups than are certified."""
-    return InputError(f"there are more than {most:,} groups; at most so many are certified at once")
+    """Return the error for too many groups."""
+    return InputError(f"there are more than {most:,} groups, the most that can be certified at once")
 
 
 def _numbered(groups: Any, name: str) -> tuple[Codes, Sequence[Any]]:
-    """Return a number for each row, and what the numbers stand for; -1 is a missing value."""
+    """Return a number for each row, and the group of each number; -1 is a missing value."""
     categories = getattr(getattr(groups, "cat", groups), "categories", None)
     if categories is not None and hasattr(categories, "tolist"):  # pandas, which has numbered them already
         held = getattr(groups, "cat", groups)
@@ -193,8 +193,8 @@ def _numbered(groups: Any, name: str) -> tuple[Codes, Sequence[Any]]:
 def _of_array(array: NDArray[Any], name: str) -> tuple[Codes, Sequence[Any]]:
     if array.ndim != 1:
         raise InputError(
-            f"{name} must be one-dimensional, one group per point, got shape {array.shape}; pass one column;"
-            " where points belong to several groups, calibrate each column with its share of delta"
+            f"{name} must be one-dimensional, one group per point, got shape {array.shape}; pass one column,"
+            " and if points belong to several groups, calibrate each column with its share of delta"
         )
     if array.dtype.kind in "iu" and array.size:
         low, high = int(array.min()), int(array.max())
@@ -215,7 +215,9 @@ def _of_objects(values: Sequence[Any], name: str) -> tuple[Codes, Sequence[Any]]
     kinds = set(map(type, values))
     truths = {one for one in kinds if issubclass(one, _TRUTH)}  # Python holds them to be numbers
     if truths and any(issubclass(one, _COUNTED) for one in kinds - truths):
-        raise InputError(f"{name} mix truth values and numbers, which Python holds equal; make them texts")
+        raise InputError(
+            f"{name} mix truth values and numbers, which Python treats as equal; make them texts"
+        )
     apart = len(kinds - {str, type(None)}) > 1 or Decimal in kinds  # what Python holds equal has other texts
     if apart:
         values = [(type(one), one) for one in map(as_group, values)]
@@ -233,7 +235,7 @@ def places_of(values: Sequence[Group]) -> dict[str | None, int]:
 
 
 def as_groups(values: Sequence[Any]) -> list[Group]:
-    """Return each value as a group; texts and whole numbers, of which there may be a million, at once."""
+    """Return each value as a group; texts and whole numbers, perhaps a million, are converted together."""
     kinds = set(map(type, values))
     if kinds == {str} and max(map(len, values)) <= LONGEST_NAME:
         return list(values)
@@ -243,13 +245,13 @@ def as_groups(values: Sequence[Any]) -> list[Group]:
 
 
 def texts_of(groups: Sequence[Group]) -> list[str | None]:
-    """Return the text of each group, likewise."""
+    """Return the text of each group, converted together in the same way."""
     kinds = set(map(type, groups))
     return list(map(str, groups)) if kinds <= {str, int} else list(map(text_of, groups))
 
 
 class Lookup:
-    """Where each of several groups stands, by its text."""
+    """The place of each of several groups, found by its text."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self._places = places_of(groups)
@@ -259,7 +261,7 @@ class Lookup:
         return self._places.get(text_of(as_group(group)))
 
     def places(self, groups: GroupColumn) -> Codes:
-        """Return the place of the group of each row, -1 for one that is not among them."""
+        """Return the place of each row's group, -1 for an unknown group."""
         found = coded(groups)
         places = [self._places.get(text, NEVER) for text in texts_of(found.values)]
         return np.array(places or [0], dtype=np.int64)[found.codes]

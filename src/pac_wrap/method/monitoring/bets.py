@@ -1,4 +1,4 @@
-"""Bets against the promises of a certificate, and the evidence that they collect: an e-process."""
+"""Bets against the promises of a certificate, and the evidence that they collect (an e-process)."""
 
 from dataclasses import dataclass
 from math import inf, log
@@ -16,7 +16,7 @@ Counts = NDArray[np.int64]
 _HALF_LOG_TWO_PI: Final = 0.5 * log(2.0 * np.pi)
 # from here on Stirling's series has all digits of a double
 _STIRLING_FROM: Final = 16.0
-# tails below have lost digits, or are 0
+# smaller tails have lost digits, or are 0
 _TINY_TAIL: Final = 1e-250
 _FRACTIONS: Final = 2_000
 _EXACT: Final = 1e-15
@@ -52,8 +52,8 @@ def log_evidence(errors: ArrayLike, labels: ArrayLike, ceiling: float) -> Double
 def confidence_sequence(errors: int, labels: int, alpha: float) -> tuple[float, float]:
     """Return bounds of a rate that hold at all times, each with confidence 1 - alpha: eq. (87).
 
-    A constant rate lies between them at all times. If the rate changes, its largest value is never below the
-    lower bound.
+    A constant rate lies between the bounds at all times. If the rate changes, its largest value is never
+    below the lower bound.
     """
     labels = check_count("labels", labels)
     errors = check_errors(errors, labels)
@@ -99,23 +99,23 @@ def _fraction(a: Doubles, b: Doubles, x: float) -> Any:
     return value
 
 
-# from one start to the next: so many points, or a 128th of all so far: eq. (83)
+# points between two starts: this many, or a 128th of all points so far: eq. (83)
 _LEAST_WAIT: Final = 32
 _PART: Final = 128
-# rates that are bet on, at most, and how far their odds are apart
+# the largest number of rates that are bet on, and the ratio of their odds
 _MOST_RATES: Final = 24
 _APART: Final = 2.0**0.5
 _LARGEST_RATE: Final = 0.95
-# points that are bounded together, and what a bound may miss by rounding
+# points that are bounded together, and the rounding error of a bound
 _FEW: Final = 16
 _ROUNDING: Final = 1e-6
 
 
 class Placed(NamedTuple):
-    """The bets as they stand: points per cell, and the starts by their number, the next one and their gains.
+    """The state of the bets: points per cell, the number of starts, the next start, and the gains.
 
-    Of each bet, `gains` is the logarithm of the sum over starts of weight over value at the start, `best`
-    that of its best start alone; `began` has that one's row and number, and the points by fate before it.
+    For each bet, `gains` is the logarithm of the sum over starts of weight over value at the start, `best`
+    the same for its best start alone; `began` has its row and number, and the points by fate before it.
     """
 
     cells: Counts
@@ -127,7 +127,7 @@ class Placed(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Where the evidence reached the bar: the place of the point, counted from 0, and the bets then."""
+    """The point at which the evidence reached the bar, counted from 0, and the bets then."""
 
     point: int
     log_evidence: float
@@ -135,18 +135,18 @@ class Reached(NamedTuple):
 
 
 def wait(total: int) -> int:
-    """Return the number of points until bets start again that have started after so many: eq. (83)."""
+    """Return the number of points from a start of the bets after `total` points to the next: eq. (83)."""
     return max(_LEAST_WAIT, total // _PART)
 
 
 @dataclass(frozen=True)
 class Bets:
-    """Bets on points that fall into cells: what each cell multiplies each bet with, as logarithms.
+    """Bets on points that fall into cells: the factor of each cell for each bet, as logarithms.
 
-    They do not exceed 1 on average as long as what is allowed is kept, eq. (80), so no bet can be expected to
-    win. All are mixed equally, and each is started again and again, the j-th time with the weight
-    1/((j+1)(j+2)): eq. (82). With a `ceiling` half of the stake is on a rate above it from the first point
-    on: eq. (81). The fate of a cell in a bet is 1 if it wins, else 0, or 2 above the place where it wins.
+    On average the factors do not exceed 1 while the ceilings hold, eq. (80), so no bet can be expected to
+    win. All bets are mixed equally, and each starts again and again, the j-th time with the weight
+    1/((j+1)(j+2)): eq. (82). With a `ceiling`, half of the stake is on a rate above it from the first point
+    on: eq. (81). The fate of a cell in a bet is 1 if the bet wins there, 0 if not, or 2 above such cells.
     """
 
     logs: Doubles
@@ -159,7 +159,7 @@ class Bets:
         odds, most = ceiling / (1.0 - ceiling), _LARGEST_RATE / (1.0 - _LARGEST_RATE)
         steps = max(1, min(_MOST_RATES, int(log(max(most / odds, 1.0)) / log(_APART))))
         apart = max(_APART, (most / odds) ** (1.0 / steps))
-        # by how far the odds are raised, since next to 1 no digit of a rate would be left
+        # in terms of the odds, since a rate next to 1 would have no digits left
         raised = apart ** np.arange(1, steps + 1) - 1.0
         won = np.log1p(raised * (1.0 - ceiling) / (1.0 + raised * ceiling))
         logs = np.stack([-np.log1p(raised * ceiling), won], axis=-1)
@@ -177,7 +177,7 @@ class Bets:
         bets, rest = self._paths(counts) + placed.gains, -log(placed.starts + 1.0)
         top = np.maximum(bets.max(axis=-1), rest)
         mean = np.exp(bets - top[..., None]).sum(axis=-1) / bets.shape[-1]
-        # with the weight that has not been placed yet
+        # including the weight that is not placed yet
         found = top + np.log(mean + np.exp(rest - top))
         if self.ceiling is None:
             return np.asarray(found)
@@ -185,7 +185,7 @@ class Bets:
         return np.asarray(np.logaddexp(found, closed) - log(2.0))
 
     def strongest(self, placed: Placed) -> tuple[int, int, int, Counts]:
-        """Return the bet that has won most, its best start by row and number, and the points since."""
+        """Return the bet with the largest gain, its best start by row and number, and the points since."""
         bet = int(np.argmax(self._paths(placed.cells) + placed.best))
         row, number, *before = placed.began[bet].tolist()
         return bet, row, number, self._by_fate(placed.cells)[bet] - np.array(before)
@@ -195,7 +195,7 @@ class Bets:
     ) -> tuple[Placed, Reached | None]:
         """Return the bets after points that count together, eq. (130), and whether they reached a bar.
 
-        Bets start again before the batch, never within it, eq. (131), and the evidence is read after it.
+        Bets start again before the batch, never within it, eq. (131); the evidence is taken after it.
         """
         if not cells.size:
             return placed, None
@@ -212,14 +212,14 @@ class Bets:
     ) -> tuple[Placed, list[float], Reached | None]:
         """Return the bets after more points, the log of the evidence at stops, and where it reached a bar.
 
-        Starts depend on the number of points alone, so it does not matter how points are cut into parts.
+        Starts depend only on the number of points, so it does not matter how points are cut into batches.
         """
         heights = [float(self.log_evidence(placed)) for stop in stops.tolist() if not stop]
         waiting, found = [stop for stop in stops.tolist() if stop], None
         done = 0
         while done < cells.size:
             total = int(placed.cells.sum())
-            if total >= placed.following:  # beyond it only after a batch whose points counted together
+            if total >= placed.following:  # greater only after a batch whose points counted together
                 placed = self._started(placed, total, int(rows[done]))
             end = min(cells.size, done + placed.following - total)
             if bar is not None and found is None:
@@ -269,14 +269,14 @@ class Bets:
         return None
 
     def _most(self, placed: Placed, before: Counts, inside: Counts) -> Doubles:
-        """Return an upper bound of the log of the evidence within groups of points, in whatever order."""
+        """Return an upper bound of the log of the evidence within groups of points, in any order."""
         rises = np.maximum(self.logs, 0.0).T
         found = before @ self.logs.T + inside @ rises + placed.gains
         most = np.asarray(np.max(found, axis=-1))
         rest = -log(placed.starts + 1.0)
         if self.ceiling is None:
             return np.asarray(np.maximum(most, rest) + log(2.0))
-        # the errors of a group first, and then the best rate: eq. (85)
+        # with the errors of a group first, at the best rate: eq. (85)
         errors = before[:, 1] + inside[:, 1]
         labels = before.sum(axis=-1) + inside[:, 1]
         share = errors / np.maximum(labels, 1)
@@ -285,8 +285,8 @@ class Bets:
         return np.asarray(np.maximum(np.maximum(most, rest) + log(2.0), closed))
 
     def _paths(self, counts: Counts) -> Doubles:
-        """Return the logarithm of what each bet would be had it started with the first point."""
-        # no matrix product: it would round otherwise for another number of rows
+        """Return the logarithm of each bet as if it had started with the first point."""
+        # not a matrix product, whose rounding depends on the number of rows
         return np.asarray((counts[..., None, :] * self.logs).sum(axis=-1))
 
     def _by_fate(self, counts: Counts) -> Counts:

@@ -150,8 +150,7 @@ class LabelUntil:
     def add(self, scores: ArrayLike, labels: ArrayLike) -> int:
         """Add points in the order in which they were labelled, and return how many of them count.
 
-        Points after the end, or beyond a class's last look, do not count. A batch that raises an error
-        changes nothing.
+        Points after the end, or beyond a class's last look, do not count. After an error nothing has changed.
 
         Parameters
         ----------
