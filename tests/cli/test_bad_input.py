@@ -142,7 +142,7 @@ def test_a_number_of_another_country_is_refused_with_what_to_do(
             TEXT.decode().encode("utf-16-le"),
             "the header is not UTF-8, or holds a NUL byte",
         ),
-        ("a.parquet", TEXT, "check that it is whole and what its name says"),
+        ("a.parquet", TEXT, "check that the file is complete and that its ending fits"),
     ],
 )
 def test_a_file_that_is_not_what_its_name_says_is_refused_with_what_to_do(

@@ -254,8 +254,7 @@ def test_evaluate_counts_missing_scores_as_undecided_and_says_so(tmp_path: Path)
     done = invoke("evaluate", CERTIFICATE, source, *SCORE, "--label", "y", "-q")
     assert done.code == 0
     assert one_sentence(done.err) == (
-        "note: 2 of 4 rows have no score in column 'score': they are undecided, and an undecided point is no"
-        " error"
+        "note: 2 of 4 rows have no score in column 'score'; they are undecided, which counts as no error"
     )
     same = write(tmp_path / "b.csv", "score,y\n0.1,0\n1,0\n1,1\n5,1\n")
     assert done.out == succeeded("evaluate", CERTIFICATE, same, *SCORE, "--label", "y")

@@ -196,7 +196,7 @@ def test_too_few_labels_end_with_the_usual_code(tmp_path: Path) -> None:
         (["--time", "t", "--engine", "dask"], "--time does not work with --kind or another --engine"),
         (
             ["--time", "t"],
-            "column 't' has 12 rows at 0.0, in no certain order; name the column of series",
+            "column 't' has 12 rows at 0.0, whose order is unknown; name the column of series",
         ),
         (["--time", "when"], "there is no column 'when'"),
         (["--time", "t", "--series", "m", "--hold-out", "1.5"], "must lie strictly between 0 and 1"),

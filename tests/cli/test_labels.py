@@ -245,10 +245,10 @@ def test_a_third_label_is_left_out_wherever_labels_are_read_from_tables(third: P
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--leave-out", "1"], "--leave-out 1 names a class, and not a third label"),
-        (["--leave-out", "FALSE"], "--leave-out FALSE names a class"),
-        (["--leave-out", ""], "got 'unknown'; leave it out with --leave-out"),
-        (["--leave-out", "", "--anomaly-label", "1"], "; leave the third out with --leave-out"),
+        (["--leave-out", "1"], "--leave-out must name a third label, got 1, a class"),
+        (["--leave-out", "FALSE"], "--leave-out must name a third label, got FALSE"),
+        (["--leave-out", ""], "got 'unknown'; skip its rows with --leave-out"),
+        (["--leave-out", "", "--anomaly-label", "1"], "; skip the rows of a third one with --leave-out"),
         (["--leave-out", "unknown"], "10 rows without a label; label or drop them"),
         (["--leave-out", "unknown", "--engine", "dask"], "remove --leave-out or --engine dask"),
     ],

@@ -134,19 +134,21 @@ def test_what_does_not_fit_together_is_one_sentence(tmp_path: Path) -> None:
     assert refused(tmp_path, *ASKED, "--group", "g").startswith("--calibrate makes a certificate without gro")
     answers = write(tmp_path / "answers.csv", "label\n")
     assert "is also an input" in refused(tmp_path, *ASKED, "--answers", answers, "-o", answers)
-    assert refused(tmp_path, *ASKED, "--answers", answers).startswith("answer 1 has the columns 'label', not")
+    assert refused(tmp_path, *ASKED, "--answers", answers).startswith(
+        "answer 1 must have the columns label,points"
+    )
     assert "is not UTF-8" in refused(tmp_path, *ASKED, "--answers", "-", stdin=b"\xff\xfel\x00")
     large = tmp_path / "large.csv"
     large.write_bytes(b"\n" * (2**24 + 1))
     assert "more than answers need" in refused(tmp_path, *ASKED, "--answers", large)
-    assert "is not the name of a table" in refused(tmp_path, "sql", "--calibrate", "--table", "a..b")
+    assert "the table must be a name such as" in refused(tmp_path, "sql", "--calibrate", "--table", "a..b")
     assert "cannot be both" in refused(tmp_path, *ASKED, "--score", "label")
 
 
 def test_other_options_in_the_middle_are_noticed(database: Any, tmp_path: Path) -> None:
     to_the_end(database, tmp_path)
     message = refused(tmp_path, *ASKED, "--max-fpr", "0.01", "--answers", tmp_path / "answers.csv")
-    assert message.startswith("answer 2 belongs to another statement; give the same options every time")
+    assert message.startswith("answer 2 belongs to another statement; use the same options every time")
 
 
 def test_upside_down_scores_are_said_on_standard_error(database: Any, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_verdicts_do_not_depend_on_the_format(
         # 0.3 was the threshold, and the file cannot tell 0.3 from 0.30000001
         sentence = refused(tmp_path, *arguments)
         assert sentence.startswith("1,400 scores of column 'score' cannot be decided: as float32 they are")
-        assert sentence.endswith("give it such scores, or calibrate on float32 ones")
+        assert sentence.endswith("use float64 scores, as at calibration, or calibrate on float32 scores")
         assert refused(tmp_path, "evaluate", saved, folder / source, *LABELLED) == sentence
         return
     succeeded(*arguments)

@@ -181,7 +181,7 @@ def test_a_file_without_a_column_that_others_have_is_named(form: str, tmp_path: 
     message = refusal(lambda: certificate([good, odd]))
     assert message == (
         f"{odd} has no column 'y', which other files have; its columns are s, z;"
-        " leave that file out or fix it"
+        " add the column, or remove that file"
     )
 
 
@@ -248,7 +248,7 @@ def test_files_are_named_in_several_ways(tmp_path: Path) -> None:
     expected = certificate([file])
     for files in (file, str(file), (file,), [str(tmp_path / "*.parquet")]):
         assert calibrate(files, score="s", label="y").bare.to_json() == expected
-    assert refusal(lambda: calibrate([])) == "files are empty; name at least one file or pattern"
+    assert refusal(lambda: calibrate([])) == "files must name at least one file or pattern"
 
 
 def test_many_columns_fit(tmp_path: Path) -> None:

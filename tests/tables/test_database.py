@@ -191,7 +191,7 @@ def test_a_table_may_stand_in_a_schema(database: Database) -> None:
     found = calibrate(database, "apart.points", score="s", label="y", dialect=database.name)
     assert found.bare.to_json() == in_memory(scores, labels).to_json()
     for name in ("", ".t", "t.", 'a"b', '"a"b', "a..b"):
-        assert "is not the name of a table" in refusal(Source, name, "s", "y")
+        assert "the table must be a name such as" in refusal(Source, name, "s", "y")
 
 
 def test_scores_may_be_whole_numbers_and_decimals(database: Database) -> None:
@@ -224,8 +224,8 @@ def test_what_is_wrong_with_a_table_is_one_sentence(database: Database, dialect:
         "column 'y' must be 0/1 or true/false, got '2'; name the label of anomalies with --anomaly-label"
     )
     assert refused([0.1] * 3, ["ok", "fine", "bad"], label="bad") == (
-        "column 'y' must hold 'bad' and one other value, got bad, fine, ok; leave the third out with"
-        " --leave-out"
+        "column 'y' must hold 'bad' and one other value, got bad, fine, ok; skip the rows of a third one"
+        " with --leave-out"
     )
     assert refused([0.1], ["ok"], label="bad").startswith("column 'y' must hold 'bad' and one other value")
 
@@ -278,7 +278,7 @@ def test_too_few_digits_are_refused(postgresql: Any) -> None:
                 return list(csv.reader(io.StringIO(b"".join(bytes(part) for part in out).decode())))
 
         message = refusal(lambda: calibrate(as_text, "t", score="s", label="y"))
-        assert message.startswith("the database writes 0.1 + 0.2 as '0.3', so scores lose digits on the way")
+        assert message.startswith("the database must write all 17 digits of scores, got 0.1 + 0.2 as '0.3'")
         postgresql.execute("SET LOCAL extra_float_digits = 1")
         found = calibrate(as_text, "t", score="s", label="y")
         assert found == in_memory(*drawn(2000, 6.0))
@@ -322,14 +322,14 @@ def test_answers_to_other_questions_are_told_apart(answered: tuple[str, Source, 
     for other in (Source("u", "s", "y"), Source("t", "r", "y"), Source("t", "s", "z")):
         message = refusal(from_answers, text, Request(), other)
         assert message == (
-            "answer 1 belongs to another statement; give the same options every time, or remove the file of"
+            "answer 1 belongs to another statement; use the same options every time, or remove the file of"
             " answers and start again"
         )
     headers = [place for place in range(len(text)) if text[place:].startswith(("score,", "normal,"))]
     moved = text[headers[0] :] + text[: headers[0]]
-    assert "answer 1 has the columns" in refusal(lambda: from_answers(moved, Request(), source))
+    assert "answer 1 must have the columns" in refusal(lambda: from_answers(moved, Request(), source))
     more = text + text[headers[-1] :]
-    assert "more answers than the" in refusal(lambda: from_answers(more, Request(), source))
+    assert "answers, got more; start again" in refusal(lambda: from_answers(more, Request(), source))
 
 
 def test_every_end_that_is_cut_off_is_noticed(answered: tuple[str, Source, Certificate]) -> None:
@@ -418,7 +418,7 @@ def test_a_count_that_no_rank_tells_is_asked_for(database: Database) -> None:
 def test_what_is_no_csv_is_said() -> None:
     source = Source("t", "s", "y")
     aligned = " label | points \n-------+--------\n 0 | 12\n"
-    assert "answer 1 has the columns" in refusal(lambda: from_answers(aligned, Request(), source))
+    assert "answer 1 must have the columns" in refusal(lambda: from_answers(aligned, Request(), source))
     assert "are not CSV" in refusal(lambda: from_answers('label,"points\n', Request(), source))
     with pytest.raises(UnansweredError, match=r"statement 1 .* has no answer yet"):
         from_answers("\n\n", Request(), source)

@@ -458,7 +458,9 @@ def test_durations_name_no_groups_in_memory_and_in_parquet(unit: str, tmp_path: 
     for column in (taken, list(taken), taken.to_numpy(), pl.Series(taken), list(taken.to_numpy())):
         with pytest.raises(InputError, match="groups must be texts, whole numbers or dates"):
             calibrate_labelled([0.0, 1.0], [0, 1], ASKED, by=column)
-    with pytest.raises(InputError, match="'took' holds durations, and groups must be texts, whole numbers"):
+    with pytest.raises(
+        InputError, match="'took' must hold groups as texts, whole numbers or dates, got durations"
+    ):
         from_table(str(tmp_path / "t.parquet"), "took")
 
 

@@ -94,14 +94,17 @@ def test_labels_may_have_names_and_series_odd_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        (["1,0,1,a", "2,0,1,a"], "column 't' has 2 rows of series 'a' at 1.0, in no certain order; keep one"),
+        (
+            ["1,0,1,a", "2,0,1,a"],
+            "column 't' has 2 rows of series 'a' at 1.0, whose order is unknown; keep one",
+        ),
         (["1,0,,a", "2,0,1,a"], "column 't' is empty or NaN in 1 rows; drop them or add their time"),
         (
             ["1,0,soon,a", "2,0,1,a"],
             "numbers or times such as 2027-01-31 12:00:00, got 'soon'; fix",
         ),
-        (["1,0,5,a", "2,0,2027-01-31,a"], "such as 2027-01-31 12:00:00, got some of either; fix those rows"),
-        (["1,0,1,", "2,0,1,a"], "column 'm' is empty in 1 rows; name their series"),
+        (["1,0,5,a", "2,0,2027-01-31,a"], "such as 2027-01-31 12:00:00, got both; fix those rows"),
+        (["1,0,1,", "2,0,1,a"], "column 'm' is empty in 1 rows; fill in the series"),
         (["x,0,1,a", ",0,2,a"], "column 's' must hold numbers, got 'x' in row 1"),
         (["1,0,1,a", "2,3,2,a"], "column 'y' must be 0/1 or true/false, got '3'"),
         ([], "has no rows"),

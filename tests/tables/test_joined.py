@@ -42,7 +42,7 @@ def test_labels_may_stand_in_both_if_they_agree(left: str, tmp_path: Path) -> No
     assert joined([left, right], ["lof"], "y", "id")["lof"][1].tolist() == [False, True, False]
     other = csv(tmp_path / "c.csv", "id,lof,y", "x2,2,0", "x1,1,1", "03,3,0")
     assert refusal(lambda: joined([left, other], ["forest", "lof"], "y", "id")).endswith(
-        "c.csv label 2 of 3 rows otherwise in column 'y'; drop that column from one of them, or fix it"
+        "c.csv in 2 of 3 rows; fix the labels, or drop that column from one of them"
     )
     named = csv(tmp_path / "d.csv", "id,lof,y", "x2,2,bad", "x1,1,ok", "03,3,ok")
     found = joined([named], ["lof"], "y", "id", anomaly_label="bad")
@@ -52,11 +52,14 @@ def test_labels_may_stand_in_both_if_they_agree(left: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (["x1,1", "x2,2"], "1 keys of a.csv are not in b.csv, and 0 of b.csv are not in a.csv, such as '03'"),
-        (["x1,1", "x2,2", "03,3", "3,4"], "0 keys of a.csv are not in b.csv, and 1 of b.csv"),
+        (
+            ["x1,1", "x2,2"],
+            "1 keys of a.csv are not in b.csv, and 0 keys of b.csv not in a.csv, such as '03'",
+        ),
+        (["x1,1", "x2,2", "03,3", "3,4"], "0 keys of a.csv are not in b.csv, and 1 keys of b.csv"),
         (
             ["x1,1", "x2,2", "03,3", "x2,4", "x2,5"],
-            "b.csv has 2 rows whose key another row has, such as 'x2'",
+            "b.csv has 2 rows with the key of another row, such as 'x2'",
         ),
         (["x1,1", "x2,2", "03,3", ",4"], "b.csv has 1 rows without a key in column 'id'"),
         (["x1,1", "x2,", "03,3"], "column 'lof' must not be empty or NaN"),
@@ -77,8 +80,8 @@ def test_what_does_not_match_is_refused_with_counts(
         (["forest", "lo"], "y", "id", "there is no column 'lo'; did you mean 'lof'?"),
         (["forest"], "z", "id", "there is no column 'z'"),
         (["forest"], "y", "nr", "there is no column 'nr'"),
-        (["forest"], "y", "y", "column 'y' cannot be the key and something else"),
-        (["forest"], "y", "forest", "column 'forest' cannot be the key and something else"),
+        (["forest"], "y", "y", "column 'y' cannot be the key and a score or label"),
+        (["forest"], "y", "forest", "column 'forest' cannot be the key and a score or label"),
         (["y"], "y", "id", "cannot be both"),
         (["twice"], "y", "id", "column 'twice' is in a.csv and in b.csv; rename one of them"),
     ],

@@ -1,7 +1,7 @@
-"""Labelled scores of files as a source: in memory up to a size, beyond it read in batches as often as wanted.
+"""Labelled scores of files as a source: small tables in memory, larger ones in batches, as often as needed.
 
-Groups come in one sorted pass: DuckDB orders the rows by group, on disk if it must, and whole groups are
-calibrated as they come by. Memory is then bounded by the largest group.
+Groups take one sorted pass: DuckDB orders the rows by group, on disk if necessary, and whole groups are
+calibrated in turn. The largest group then bounds the memory.
 """
 
 import re
@@ -50,25 +50,25 @@ from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_te
 from pac_wrap.tables.table import WHOLE, Table, open_table
 
 BATCH: Final = 1 << 20
-# up to so many rows the scores are held in memory: 9 MB; whoever reviews alarms has fewer. Of files that
-# would have to be copied, 72 MB are
+# the most rows whose scores stay in memory: 9 MB, enough for reviewed alarms; and the most rows of files that
+# would have to be copied: 72 MB
 HELD: Final = 1_000_000
 HELD_COPY: Final = 1 << 23
-# the columns that a group's number is joined by; no table has columns of these names
+# the columns that join a row with the number of its group; no table has columns with these names
 OWN: Final = '"pac-wrap group"'
 PLACE: Final = '"pac-wrap place"'
-# what a row has in place of the number of its population if its label is none
+# stands for the number of the population in a row with an invalid label
 _WRONG: Final = 255
 
 
 class TableSource(PassSource):
-    """The labelled scores of a table: of its classes, or of their kinds if a column names them.
+    """The labelled scores of a table by class, or by kind if a column names the kinds.
 
-    Up to `HELD` rows they are read once and held in memory. Beyond that, Parquet files are read anew on each
-    pass, and others once: their scores go into a file for each class, or with kinds into a table of DuckDB's
-    own. Scores of a wider type than `score_type` are rounded to it. With a column of weights, those that
-    survive the draw are seen; the table must then be in order. Where missing scores are abstained on, tasks
-    see them as NaN, and `missing` counts those of the last pass.
+    Up to `HELD` rows are read once into memory. Beyond that, every pass reads Parquet files again; others are
+    read once, and their scores go into a file for each class, or with kinds into a table of DuckDB. Scores of
+    a wider type than `score_type` are rounded to it. With a column of weights, tasks see only the points that
+    survive the draw, and the table must be in order. If missing scores are allowed (abstain), tasks see them
+    as NaN, and `missing` counts them in the last pass.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class TableSource(PassSource):
         self._on_missing, self.missing, self.draws = on_missing, 0, draws
         self._type: ScoreType = score_type or table.score_type(score)
         self.rounds = is_narrower(self._type, table.score_type(score))
-        # the least and the greatest score so far, of all kinds
+        # the least and the greatest score so far
         self._ends = [inf, -inf]
         self._arrays: list[Floats] | None = None
-        # files that the scores of each class go into, and that they are read from once they are there
+        # files with the scores of each class, after the first pass
         self._files: list[Path] = []
         self._is_stored = False
         self._kind, self._weight = kind, weight if draws is not None else None
@@ -107,7 +107,7 @@ class TableSource(PassSource):
             refuse_as_third(self._weight, (score, label), "weight")
             table.require_numbers(self._weight)
             value = table.score_sql(self._weight)
-        # the expressions for score, mark and one thing more of a row, and what they are taken from
+        # the expressions for score, mark and one more value of a row, and their relation
         self.number, self.mark, self.value = table.score_sql(score), self._mark_sql(), value
         self.relation = "source"
         self._copied = table.reader == "read_parquet"
@@ -119,7 +119,7 @@ class TableSource(PassSource):
         return self._type
 
     def copied(self) -> None:
-        """Read files that are not Parquet once, into a table of DuckDB's own that all else is taken from."""
+        """Copy files that are not Parquet into a table of DuckDB, so that they are read only once."""
         if self._copied:
             return
         columns = f"{self.number} AS score, {self.mark} AS mark, {self.value} AS value"
@@ -129,7 +129,7 @@ class TableSource(PassSource):
         self._copied = True
 
     def _kinds(self) -> dict[Population, int | None]:
-        """Return how many rows each kind of each class has; a class none of whose rows names one has none."""
+        """Return the number of rows of each kind of each class; a class may have no kinds."""
         self.copied()
         rows = self.table.rows(
             f"SELECT {self.mark}, {self.value}, count(*) FROM {self.relation} GROUP BY 1, 2 ORDER BY 1, 2"
@@ -157,7 +157,7 @@ class TableSource(PassSource):
         return f"CAST(CASE {self.mark} {' '.join(codes)} ELSE {_WRONG} END AS UTINYINT)"
 
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
-        """Return the answers to a request, from memory if the table is not too large for that."""
+        """Return the answers to a request, from memory if the table is small enough."""
         rows = self.table.counted
         most = HELD if self._copied else HELD_COPY
         if self._arrays is None and self._known is None and rows is not None and rows <= most:
@@ -249,7 +249,7 @@ class TableSource(PassSource):
         return task(*[np.empty(0)] * count) if total is None else total
 
     def _stored(self) -> Iterator[list[Floats]]:
-        """Yield the scores of each class that lie in a file, the others none, in batches."""
+        """Yield the stored scores in batches, one class after the other."""
         for place, file in enumerate(self._files):
             for start in range(0, file.stat().st_size or 1, 8 * BATCH):
                 parts: list[Floats] = [np.empty(0), np.empty(0)]
@@ -264,7 +264,7 @@ class TableSource(PassSource):
         wanted = "true"
         if isinstance(task, RankSearch):
             bounds, edge = task.bounds, partial(rounding_edge, kind=self._type)
-            if self.rounds:  # before which the bounds are others, alike on both sides of zero
+            if self.rounds:  # scores are compared before rounding, which moves the bounds, alike around zero
                 bounds = tuple((edge(low), -edge(-high)) for low, high in bounds)
             wanted = between(self.number, bounds)
         # NaN marks a missing score, and a large number a wrong label, so that there are no NULLs to look for
@@ -278,10 +278,10 @@ class TableSource(PassSource):
             self.table.expect(read)
 
     def _survivors(self) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Yield the scores and marks of all points that survive, and of those that are refused."""
+        """Yield the scores and marks of all points that survive the draw, and of points with errors."""
         assert self.draws is not None
         self.draws.restart()
-        # every row has its number, so none may be left out before it is drawn
+        # the draw numbers all rows, so no row may be left out before it
         query = f"SELECT {or_nan(self.number)}, {self.mark}, {or_nan(self.value)} FROM {self.relation}"
         read, wrong = 0, np.empty(0, dtype=np.int64)
         with closing(self.table.batches(query, TRIPLE)) as batches:
@@ -306,7 +306,7 @@ class TableSource(PassSource):
         value, written = found[0] if found else (None, None)
         remedy = "fix that row"
         if value is not None and value > bound:
-            remedy = "clip it there, and tolerate the rest with --shift tv:SHARE"
+            remedy = "clip it at the bound, and tolerate the rest with --shift tv:SHARE"
         raise InputError(
             f"column {quoted(weight)} must hold a weight from 0 to {bound:g} in every row,"
             f" got {quoted(written) if written else 'none'} in row {row + 1:,}; {remedy}"
@@ -317,24 +317,24 @@ class TableSource(PassSource):
         self._ends[:] = min(float(scores.min()), self._ends[0]), max(float(scores.max()), self._ends[1])
 
     def origin(self) -> dict[str, Any]:
-        """Return where the scores came from, as a provenance has it."""
+        """Return the origin of the scores, as the fields of a provenance."""
         low, high = self._ends if self._ends[0] <= self._ends[1] else (None, None)
         names = tuple(self.table.names)
         return {"score": self.score, "tables": names, "engine": "duckdb", "lowest": low, "highest": high}
 
     def check_named(self) -> None:
-        """Refuse a label of anomalies that no row has."""
+        """Refuse a label of anomalies that does not occur."""
         if self._anomaly_label is not None:
             self.table.anomalous_sql(self._label, self._anomaly_label)
 
     def refuse(self) -> None:
-        """Say what is wrong with a score or a label that a pass has met."""
+        """Raise the error for a wrong score or label that a pass has met."""
         self.table.check_scores(self.score, self._on_missing)
         self.table.anomalous_sql(self._label, self._anomaly_label)
         raise changed(self.table.names)
 
     def _mark_sql(self) -> str:
-        """Return the expression that is 1 for anomalies, 0 for normal points, else more."""
+        """Return the expression that is 1 for anomalies, 0 for normal points, and larger for other labels."""
         if self._anomaly_label is None and re.fullmatch(WHOLE, self.table.types[self._label]):
             # the same as below, but numbers stay numbers
             found = f"CASE {quote_name(self._label)} WHEN 1 THEN 1 WHEN 0 THEN 0 ELSE {_WRONG} END"
@@ -343,7 +343,7 @@ class TableSource(PassSource):
         marks, others = TRUE, FALSE
         if self._anomaly_label is not None:
             marks = spellings(self._anomaly_label)
-            # the first other label is taken for that of normal points
+            # the first other label counts as normal
             first = self.table.rows(f"SELECT {text} FROM source WHERE NOT {one_of(text, marks)} LIMIT 1")
             others = tuple(str(value) for (value,) in first) or marks
         # the usual spelling first: most labels have it, and need no more comparisons
@@ -355,7 +355,7 @@ class TableSource(PassSource):
 
 
 def or_nan(number: str) -> str:
-    """Return the expression of a number that is NaN where it is NULL."""
+    """Return the expression of a number with NaN for NULL."""
     return f"coalesce({number}, CAST('NaN' AS DOUBLE))"
 
 
@@ -410,7 +410,7 @@ class TableGroups:
         )
 
     def pooled(self, places: NDArray[np.int64]) -> ChunkSource:
-        """Return the points of some groups, taken as one, in memory."""
+        """Return the points of some groups as one source in memory."""
         self._table.register("few", {"few": places})
         batches = list(self._points(f"WHERE {PLACE} IN (SELECT few FROM few)"))
         scores, marks = (np.concatenate([batch[column] for batch in batches]) for column in (1, 2))
@@ -444,7 +444,7 @@ class Numbered:
             raise too_many(MOST_GROUPS)
         self.groups: tuple[Group, ...] = tuple(as_groups(list(map(itemgetter(0), self.rows))))
         if len(set(texts_of(self.groups))) < len(self.groups):
-            raise InputError("two groups of the column are written alike; give it one type")
+            raise InputError("two groups of the column have the same text; convert the column to one type")
 
     @staticmethod
     def ordered(query: str, batch: bool = False) -> str:
@@ -456,7 +456,7 @@ class Numbered:
 
 
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
-    """Return the expression for the group of a row, NULL where it is missing; the last column holds it."""
+    """Return the expression for the group of a row, NULL if it is missing; the last column holds groups."""
     group = columns[-1]
     require_column(group, table.columns)
     refuse_as_third(group, columns[:-1])
@@ -465,7 +465,7 @@ def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | No
         return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
     if kind == "INTERVAL":
         raise InputError(
-            f"column {quoted(group)} holds durations, and groups must be texts, whole numbers or dates;"
+            f"column {quoted(group)} must hold groups as texts, whole numbers or dates, got durations;"
             " convert them"
         )
     zoned, fine = kind.endswith("WITH TIME ZONE") or "TZ" in kind, kind.endswith("_NS")
@@ -502,14 +502,14 @@ def calibrate(
 ) -> Any:
     """Return the certificate of labelled scores in files or patterns, in bounded memory.
 
-    Scores, labels, groups and kinds are columns. Labels are compared as text: 0/1 or true/false, or
-    `anomaly_label` and one other value. The delimiter of a CSV is found from its header, unless it is given.
-    The other parameters are those of `calibrate_labelled`.
+    `score`, `label`, `by` (groups) and `kinds` name columns. Labels are compared as text: 0/1 or true/false,
+    or `anomaly_label` and one other value. By default the header of a CSV shows its delimiter. The other
+    parameters are those of `calibrate_labelled`.
     """
     if by is None and (together or pool):
-        raise InputError("together and pool are for groups; give by too, or leave them out")
+        raise InputError("together and pool need groups; add by, or remove them")
     if by is not None and kinds is not None:
-        raise InputError("by goes with no kinds; leave one of the two out")
+        raise InputError("by and kinds do not work together; remove one of them")
     if kinds is not None:
         mark = guarantee.label_text if isinstance(guarantee, Request) else anomaly_label
         asked = partial(KindRequest.of, *asked_of_kinds(guarantee, overlap))
@@ -547,12 +547,12 @@ def _opened(
 ) -> AbstractContextManager[Table]:
     listed = [files] if isinstance(files, (str, PathLike)) else files
     if not listed:
-        raise InputError("files are empty; name at least one file or pattern")
+        raise InputError("files must name at least one file or pattern, got none")
     return open_table([fspath(file) for file in listed], columns, label, passes=True, delimiter=delimiter)
 
 
 def are_calibration(source: TableSource, certificate: Certificate, measured: tuple[int, int]) -> bool:
-    """Return whether scores are the very ones that a certificate was made from."""
+    """Return whether scores are the calibration scores of a certificate."""
     known, drawn_by = (certificate.fpr, certificate.fnr), certificate.weighting
     sizes, digests = tuple(one.n for one in known), tuple(one.digest for one in known)
     if drawn_by is not None:

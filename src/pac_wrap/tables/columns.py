@@ -1,6 +1,6 @@
-"""Columns of scores and labels: what they may hold, and what may be wrong with them.
+"""Columns of scores and labels: what they may hold, and the errors if they hold anything else.
 
-Every reader of a table, whatever its format, refuses it in these words.
+Readers of all formats refuse a table with the same sentences.
 """
 
 import re
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate
 
 _LONGEST_CELL: Final = 60
-# so alike are a word and the same with a letter missing, see `difflib`
+# how alike a word and the same word without one letter are, see `difflib`
 _SLIP: Final = 0.85
-# a number in lower case and without the blanks around it, for engines that take more texts for numbers
+# a number in lower case without blanks around it, for engines that accept more texts as numbers
 NUMBER: Final = "[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)"
-# how others write that there is no number
+# what other software writes for a missing number
 _MISSING: Final = ("na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-", "?")
 BLANKS: Final = " \t\n\v\f\r"
 
 
 def refuse_narrower(kind: ScoreType, certificate: "GroupCertificate", score: str) -> None:
-    """Refuse scores that have fewer digits than those that calibrated: a threshold may lie among the lost."""
+    """Refuse scores with fewer digits than the calibration scores: a threshold may need the lost digits."""
     if is_narrower(kind, certificate.score_type):
         raise InputError(
-            f"column {quoted(score)} holds {kind} scores, and the certificate is of {certificate.score_type}"
-            f" ones; give it such scores, or calibrate on {kind} ones"
+            f"column {quoted(score)} holds {kind} scores, but the certificate needs {certificate.score_type}"
+            f" scores; use {certificate.score_type} scores, or calibrate on {kind} scores"
         )
 
 
 def require_column(column: str, columns: list[str]) -> None:
-    """Refuse a table without this column; the nearest name is suggested.
+    """Refuse a table without this column, and suggest the nearest name.
 
-    That is a slip of the keys, one that has the word in it, or one alike.
+    The nearest name is a misspelling of the word, a name that contains it, or a similar name.
     """
     if column in columns:
         return
     wanted, lowered = column.lower(), {name.lower(): name for name in columns}
     within = [name for name in lowered if len(wanted) > 2 and wanted in name]
-    # that of a detector rather than what went into it
+    # rather a column of a detector than one of its inputs
     within.sort(key=lambda name: not re.search("anomal|outlier", name))
     near = get_close_matches(wanted, lowered, 1, _SLIP) or within or get_close_matches(wanted, lowered, 1)
     hint = f"did you mean {quoted(lowered[near[0]])}? " if near else ""
@@ -56,19 +56,19 @@ def require_column(column: str, columns: list[str]) -> None:
 
 
 def require_two(score: object, label: object) -> None:
-    """Refuse one column as both the score and the label."""
+    """Refuse the same column for the score and the label."""
     if score == label:
         raise InputError(f"column {quoted(score)} cannot be both the score and the label; name two columns")
 
 
 def refuse_as_third(column: str, others: Iterable[str], what: str = "group") -> None:
-    """Refuse the column of the score or the label as that of groups or kinds."""
+    """Refuse the column of scores or labels as the column of groups, kinds or weights."""
     if column in others:
         raise InputError(f"column {quoted(column)} cannot be the {what} as well; name another column")
 
 
 def refuse_twins(names: list[str], table: object) -> None:
-    """Refuse a table that names a column twice, in any case."""
+    """Refuse a table with two columns of one name, compared without case."""
     counts = Counter(name.lower() for name in names)
     for name in names:
         if counts[name.lower()] > 1:
@@ -76,25 +76,25 @@ def refuse_twins(names: list[str], table: object) -> None:
 
 
 def require_in_all(files: Sequence[object], names: Sequence[Sequence[str]], wanted: Sequence[str]) -> None:
-    """Refuse a file without a wanted column that others have; engines would fill it with nothing."""
+    """Refuse a file without a wanted column that other files have; engines would fill it with NULL."""
     for column in wanted:
         lacking = [place for place, known in enumerate(names) if column not in known]
         if lacking and len(lacking) < len(files):
             raise InputError(
                 f"{files[lacking[0]]} has no column {column!r}, which other files have; its columns are"
-                f" {', '.join(names[lacking[0]])}; leave that file out or fix it"
+                f" {', '.join(names[lacking[0]])}; add the column, or remove that file"
             )
 
 
 def all_columns(files: Sequence[object], names: Sequence[Sequence[str]]) -> list[str]:
-    """Return the columns of all files, each once; two that differ only in case are refused."""
+    """Return the columns of all files, each once; names that differ only in case are refused."""
     columns = list(dict.fromkeys(name for known in names for name in known))
     refuse_twins(columns, f"the table of {', '.join(map(str, files))}")
     return columns
 
 
 def refuse_added(names: Iterable[object], added: Iterable[str]) -> None:
-    """Refuse a table that already has a column, in any case, that is to be added."""
+    """Refuse a table that already has a column which will be added, compared without case."""
     wanted = {name.lower() for name in added}
     for name in names:
         if str(name).lower() in wanted:
@@ -102,13 +102,13 @@ def refuse_added(names: Iterable[object], added: Iterable[str]) -> None:
 
 
 def only_in_csv(delimiter: str | None) -> None:
-    """Refuse a delimiter of what is no CSV."""
+    """Refuse a delimiter for files that are not CSV."""
     if delimiter is not None:
-        raise InputError("the delimiter is for CSV, and what is read is none; leave it out")
+        raise InputError("a delimiter works only with CSV, and these files are not CSV; remove it")
 
 
 def number(value: Any) -> float | None:
-    """Return a value as a number by the rules of the house, NaN if it is missing, None if it is no number."""
+    """Return a value as a number, NaN if it is missing, None if it is not a number."""
     if value is None or value == "":
         return nan
     if isinstance(value, str):
@@ -127,7 +127,7 @@ def number(value: Any) -> float | None:
 def read_scores(
     score: str, values: Sequence[Any], before: int, where: str, on_missing: OnMissing
 ) -> tuple[Scores, InputError | None]:
-    """Return the scores up to the first value that is none, and its refusal; `before` rows came earlier."""
+    """Return the scores before the first bad value, and its error; `before` rows came earlier."""
     abstain = on_missing == "abstain"
     kinds = set(map(type, values))
     texts = all(issubclass(kind, str) for kind in kinds)
@@ -156,7 +156,7 @@ def read_scores(
 def refuse_scores_of(
     tables: Mapping[Any, Iterable[Sequence[Any]]], score: str, on_missing: OnMissing
 ) -> None:
-    """Refuse the first of the scores in batches of some tables that is no number, or all that are missing."""
+    """Refuse the first score in the batches of tables that is not a number, or all missing scores."""
     rows, missing = 0, list[int]()
     for name, batches in tables.items():
         before = rows
@@ -177,7 +177,7 @@ def _are_plain(text: str) -> bool:
 
 
 def not_a_number(score: str, value: object, row: int) -> InputError:
-    """Return the refusal of a score that is no number."""
+    """Return the error for a score that is not a number."""
     shown, text = quoted(value, _LONGEST_CELL), str(value).strip().lower()
     remedy = "leave the cell empty if the score is missing" if text in _MISSING else "fix that row"
     if re.fullmatch(r"[+-]?\d*,\d+(e[+-]?\d+)?", text):
@@ -186,7 +186,7 @@ def not_a_number(score: str, value: object, row: int) -> InputError:
 
 
 def missing_scores(score: str, count: int, rows: int, first: int | None = None) -> InputError:
-    """Return the refusal of scores that are empty or NaN, when all rows have been seen."""
+    """Return the error for scores that are empty or NaN, after all rows were read."""
     where = "" if first is None else f", the first in row {first:,}"
     return InputError(
         f"{_missing(score)}, got {count:,} of {rows:,}{where};"
@@ -195,27 +195,27 @@ def missing_scores(score: str, count: int, rows: int, first: int | None = None) 
 
 
 def no_rows(names: list[str]) -> InputError:
-    """Return the refusal of a table that has a header only."""
+    """Return the error for a table with a header only."""
     return InputError(f"the table {listed(names)} has no rows; pass one with scores")
 
 
 def miscounted(names: list[str], rows: int, found: int) -> InputError:
-    """Return the refusal of a table that has another number of rows than were read."""
+    """Return the error for a table whose number of rows is not the number that was read."""
     return InputError(
         f"{listed(names)} has {rows:,} rows, but {found:,} were read; do not change it while it is read"
     )
 
 
 def changed(names: list[str]) -> InputError:
-    """Return the refusal of a table in which something wrong was found, and then was not there any more."""
-    return InputError(f"{listed(names)} changed while it was read; do not change it while it is read")
+    """Return the error for a table with a bad row that a second reading did not find."""
+    return InputError(f"{listed(names)} changed while pac-wrap was reading it; run the command again")
 
 
 def _missing(score: str) -> str:
     return f"column {quoted(score)} must not be empty or NaN"
 
 
-# most different labels that are looked at; two are right
+# the most different labels that are examined; two are right
 LOOKED_AT: Final = 9
 TRUE: Final[tuple[str, ...]] = ("1", "1.0", "true")
 FALSE: Final[tuple[str, ...]] = ("0", "0.0", "false")
@@ -224,7 +224,7 @@ FALSE: Final[tuple[str, ...]] = ("0", "0.0", "false")
 def anomaly_marks(
     counted: Sequence[tuple[str | None, int]], column: str, anomaly_label: str | None
 ) -> tuple[str, ...]:
-    """Return the lower-case texts that mark an anomaly, given each label of a column and its count."""
+    """Return the lower-case texts that mark an anomaly, from each label of a column and its count."""
     values = [value for value, _ in counted if value is not None]
     for value, count in counted:
         if value is None:
@@ -235,7 +235,7 @@ def anomaly_marks(
         if strange:
             third = any(one in TRUE for one in values) and any(one in FALSE for one in values)
             remedy = (
-                "leave it out with --leave-out"
+                "skip its rows with --leave-out"
                 if third
                 else "name the label of anomalies with --anomaly-label"
             )
@@ -246,7 +246,7 @@ def anomaly_marks(
     marks = spellings(anomaly_label)
     others = [value for value in values if value not in marks]
     if len(others) > 1 or len(others) == len(values):
-        remedy = "; leave the third out with --leave-out" if 1 < len(others) < len(values) else ""
+        remedy = "; skip the rows of a third one with --leave-out" if 1 < len(others) < len(values) else ""
         raise InputError(
             f"column {quoted(column)} must hold {quoted(anomaly_label)} and one other value,"
             f" got {listed(values)}{remedy}"
@@ -255,19 +255,19 @@ def anomaly_marks(
 
 
 def without_case(text: str) -> str:
-    """Return a text in lower case if it is ASCII; engines disagree about other letters."""
+    """Return a text in lower case if it is ASCII, else unchanged; engines disagree on other letters."""
     return text.lower() if text.isascii() else text
 
 
 def spellings(label: str) -> tuple[str, ...]:
-    """Return the ways in which a label may be written in a file, as `without_case` leaves them."""
+    """Return the spellings of a label in a file, in the form that `without_case` returns."""
     text = without_case(label)
     if re.fullmatch(r"[+-]?\d+(\.0)?", text):
         whole = text.removesuffix(".0")
         return text, f"{whole}.0" if whole == text else whole
     if text.isascii():
         return (text,)
-    # the usual ways to write it; any other is refused, since not every engine would take it for the same
+    # only usual spellings: engines disagree on whether others are the same
     ways = dict.fromkeys((text, text.lower(), text.upper(), text.capitalize()))
     return tuple(way for way in ways if not way.isascii())
 
@@ -277,11 +277,11 @@ def score_cell(text: str) -> float:
     score = number(text)
     if score is not None and score == score:
         return score
-    raise InputError(f"a score must be a number, got {quoted(text)}; start again")
+    raise InputError(f"a score in an answer must be a number, got {quoted(text)}; start again")
 
 
 def whole_cell(text: str) -> int:
     """Return the whole number in a cell of a database's answer."""
     if not re.fullmatch("[0-9]{1,30}", text):
-        raise InputError(f"an answer must have a whole number here, got {quoted(text)}; start again")
+        raise InputError(f"a count in an answer must be a whole number, got {quoted(text)}; start again")
     return int(text)

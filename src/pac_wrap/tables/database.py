@@ -1,7 +1,7 @@
 """Certificates of a table that stays in its database: statements go there, and a few numbers come back.
 
-Whoever runs the statements, a connection or a person with a shell, only has to hand on their answers. The
-same answers always lead to the same next statement, so a file of them is all there is to remember.
+A connection, or a person with a shell, runs the statements and passes on their answers. The same answers
+always lead to the same next statement, so a file of the answers is the whole state.
 """
 
 import csv
@@ -50,11 +50,11 @@ from pac_wrap.tables.sql import (
 # a name of a table is one to three parts; a part with a dot or a quote stands in quotes, as in SQL
 _PART: Final = r'"(?:[^"]|"")+"|[^."]+'
 _LOW: Final = (1 << 32) - 1
-# most different labels that come back; two are right, and each may be written in some ways
+# the most different labels that come back; two are right, and each may have several spellings
 _MOST_LABELS: Final = 32
-# the column that tells which statement an answer belongs to
+# the column that names the statement of an answer
 TAG: Final = "statement"
-# what tells a column of float32; standard SQL has nothing that does
+# the expression that shows a column of float32; standard SQL has none
 _TYPE: Final[dict[str, str]] = {
     **dict.fromkeys(("duckdb", "spark"), "typeof({})"),
     "postgres": "CAST(pg_typeof({}) AS VARCHAR)",
@@ -64,9 +64,9 @@ _LABEL: Final[dict[Dialect, str]] = {**TEXT, "postgres": "VARCHAR", "ansi": "VAR
 
 
 class Statement:
-    """A statement to be run where the table is, with the names of the columns of its answer.
+    """A statement to run in the database, with the names of the columns of its answer.
 
-    The last of them holds the tag in every row, by which an answer to anything else is told apart.
+    The last column holds the tag of the statement in every row, so that other answers are recognised.
     """
 
     def __init__(self, purpose: str, steps: str, columns: Sequence[tuple[str, str]], rest: str) -> None:
@@ -78,14 +78,14 @@ class Statement:
 
 
 class Source:
-    """Two columns of a table in a database: what is to be asked of them, in the database's dialect."""
+    """Two columns of a table in a database, and the statements about them in a dialect."""
 
     def __init__(self, table: str, score: str, label: str, dialect: Dialect = "duckdb") -> None:
         check_choice("dialect", dialect, tuple(DOUBLE))
         if not re.fullmatch(rf"(?:{_PART})(?:\.(?:{_PART}))*", table):
             raise InputError(
-                f"{quoted(table)} is not the name of a table; write schema.table, and a part with a dot"
-                ' or quotes in it as SQL does: "my.table"'
+                f"the table must be a name such as schema.table, got {quoted(table)}; quote a part with a dot"
+                ' or a quote in it as in SQL: "my.table"'
             )
         parts = [match[0] for match in re.finditer(_PART, table)]
         plain = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in parts]
@@ -95,7 +95,7 @@ class Source:
         self._label = f"CAST({quote_name(label, dialect)} AS {_LABEL[dialect]})"
 
     def labels(self) -> Statement:
-        """Return the statement that counts the points of each label, with their range and what is missing."""
+        """Return the statement that counts the points and missing scores of each label, with their range."""
         kind = _TYPE[self.dialect].format(quote_name(self.score, self.dialect))
         columns = (
             ("label", "COALESCE(name, '')"),
@@ -122,7 +122,7 @@ class Source:
         bounds = [("score > ", low), ("score < ", high)]
         inside = [text + self._number(bound) for text, bound in bounds if bound is not None]
         near = f"\n  WHERE {' AND '.join(inside)}" if inside else ""
-        # such whole numbers are compared faster than those that some databases add them up to
+        # BIGINT compares faster than the types in which some databases return sums
         below = "CAST(SUM({0}) OVER (ORDER BY score ROWS UNBOUNDED PRECEDING) AS BIGINT) - {0} AS {0}_below"
         steps = (
             f"WITH points AS (\n{self._points(marks)}\n), counted AS (\n"
@@ -132,7 +132,7 @@ class Source:
             f"    {below.format('anomalous')}\n  FROM counted\n)"
         )
         names = ("score", "normal", "anomalous", "normal_below", "anomalous_below")
-        # what is printed with too few digits is told by this sum: 0.30000000000000004
+        # this sum shows whether all digits are printed: 0.30000000000000004
         columns = [*((one, one) for one in names), ("digits", f"{self._number(0.1)} + {self._number(0.2)}")]
         listed, conditions = list(wanted), []
         for label, sides in {0: names[1:2], 1: names[2:3], BOTH: names[1:3]}.items():
@@ -174,12 +174,12 @@ class Source:
 
     def _hashing(self) -> Iterator[str]:
         """Yield the steps that hash each score with xxhash64, in two halves of 32 bits: decision 17."""
-        # no product exceeds 49 bits, since databases refuse what overflows 63
+        # no product exceeds 49 bits, since databases refuse an overflow of 63
         if self.dialect == "spark":
             low, high = f"xxhash64(score) & {_LOW}", "shiftrightunsigned(xxhash64(score), 32)"
             yield _step("hashed", low, high, "points")
             return
-        # without it PostgreSQL writes each step into the next, many times over
+        # without it PostgreSQL copies each step into the next, many times
         fence = " OFFSET 0" if self.dialect == "postgres" else ""
         first = "CAST(CAST(score AS BIT) AS UBIGINT)"
         if self.dialect == "postgres":
@@ -212,7 +212,7 @@ def _times(factor: int, more: int = 0) -> Iterator[tuple[str, str]]:
     d, c, b, a = (factor >> shift & 0xFFFF for shift in (48, 32, 16, 0))
 
     def times(half: str, upper: int, lower: int) -> str:
-        """Return half * (upper 2^16 + lower), of which 32 bits are right."""
+        """Return half * (upper 2^16 + lower), with the lowest 32 bits right."""
         return f"{half} * {lower} + (({half} * {upper} & 65535) << 16)"
 
     high = f"{times('high', b, a)} + {times('low', d, c)} + (low * {b} >> 16) + {more >> 32}"
@@ -221,7 +221,7 @@ def _times(factor: int, more: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def _turned(by: int) -> tuple[str, str]:
-    """Return the step that moves bits up, those that fall off coming in below."""
+    """Return the step that rotates the bits upwards."""
     return (
         f"((low << {by}) + (high >> {32 - by})) & {_LOW}",
         f"((high << {by}) + (low >> {32 - by})) & {_LOW}",
@@ -233,7 +233,7 @@ def _count(condition: str) -> str:
 
 
 def _next(ranks: list[int], below: str) -> str:
-    """Return the least of some ranks that lies above a count, if one does; halved, since they may be many."""
+    """Return the expression for the least rank above a count, by halving, as there may be many ranks."""
     if len(ranks) == 1:
         return str(ranks[0])
     middle = len(ranks) // 2
@@ -244,15 +244,15 @@ def _next(ranks: list[int], below: str) -> str:
 Row = dict[str, str]
 Ask = Callable[[Statement], list[Row]]
 
-CHANGED: Final = "the table has changed between two statements; start again, with a table that nobody changes"
+CHANGED: Final = "the table has changed between two statements; start again, and do not change it meanwhile"
 _SUM: Final = 0.1 + 0.2
 # what databases call float32
 _NARROW: Final = ("real", "FLOAT", "float")
-_SPACED: Final = 16  # so many normal scores, evenly spaced, tell scores that are upside down
+_SPACED: Final = 16  # evenly spaced normal scores that show whether the scores are upside down
 
 
 class UnansweredError(Exception):
-    """A statement that has no answer yet; nothing is wrong, and who asks for a certificate is given it."""
+    """The next statement, which has no answer yet; nothing is wrong."""
 
     def __init__(self, statement: Statement, number: int) -> None:
         super().__init__(f"statement {number} ({statement.purpose}) has no answer yet; run it")
@@ -270,21 +270,21 @@ def calibrate(
     overlap: str | Overlap | None = None,
     dialect: Dialect = "postgres",
 ) -> Certificate:
-    """Return the certificate that `calibrate_labelled` gives for two columns of a table in a database.
+    """Return the certificate of two columns of a table in a database, the same as `calibrate_labelled` gives.
 
-    A few statements count there; no scores are fetched but those at a few ranks. The other parameters are
-    those of `calibrate_labelled`.
+    A few statements count in the database and return only the scores at a few ranks. The other parameters
+    are those of `calibrate_labelled`.
 
     Parameters
     ----------
     execute : callable
-        What runs a statement, and returns its rows.
+        The function that runs a statement and returns its rows.
     table, score, label : str
         The name of the table, and of its columns of scores and labels.
     anomaly_label : str, optional
-        The label, as text, that marks an anomaly; else 1 beside 0, or true beside false.
+        The label, as text, that marks an anomaly; by default 1 or true.
     dialect : {"postgres", "duckdb", "spark", "ansi"}
-        Whose SQL it is; "ansi" is standard SQL, which leaves out the digests.
+        The SQL dialect; "ansi" is standard SQL, which leaves out the digests.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def calibrate(
 
 
 def from_answers(text: str, request: Request, source: Source) -> Certificate:
-    """Return the certificate that all answers lead to; `UnansweredError` brings the next statement."""
+    """Return the certificate that follows from the answers; `UnansweredError` holds the next statement."""
     answers = _divided(text)
     number = 0
 
@@ -320,12 +320,12 @@ def from_answers(text: str, request: Request, source: Source) -> Certificate:
 
     certificate = certify(Remote(ask, source, request.label_text), request)
     if next(answers, None) is not None:
-        raise InputError(f"there are more answers than the {number} that were asked for; start again")
+        raise InputError(f"there must be {number} answers, got more; start again")
     return certificate
 
 
 class Remote(Parts):
-    """Both classes of a table in a database, known through what its statements return; a source."""
+    """Both classes of a table in a database, as a source that knows only the answers to statements."""
 
     draws: None = None
 
@@ -340,7 +340,7 @@ class Remote(Parts):
             counted[name] += whole_cell(row["points"])
         total = counted.total()
         marks = anomaly_marks(sorted(counted.items(), key=str), source.label, anomaly_label)
-        # as the table writes them, so that databases need not change the case of anything
+        # spelled as in the table, so that databases need not change the case
         self._marks = [row["label"] for row in rows if without_case(row["label"]) in marks] or list(marks)
         if missing := sum(whole_cell(row[name]) for row in rows for name in ("missing", "nan")):
             raise missing_scores(source.score, missing, total)
@@ -357,20 +357,20 @@ class Remote(Parts):
         return dict(zip(CLASSES, self.sizes, strict=True))
 
     def answer(self, of: Sequence[Population], ask: sources.Ask[T]) -> T:
-        """Return the answers to a request; one look at the end proves them."""
+        """Return the answers to a request, after checking all of them in one last look."""
         made = ask(self.ranked([(0,), (1,)]), score_type=self.score_type)
         return cast(T, self.prove(made)) if isinstance(made, Certificate) else made
 
     def held(self) -> None:
-        """Return nothing: the scores stay where they are."""
+        """Return None: the scores stay in the database."""
 
     def origin(self) -> dict[str, Any]:
-        """Return where the scores came from, as a provenance has it."""
+        """Return the origin of the scores, as the fields of a provenance."""
         origin = {"score": self._source.score, "tables": (self._source.table,), "engine": "sql"}
         return origin | {"lowest": self.ends[0], "highest": self.ends[1]}
 
     def find(self, ranks: Iterable[Rank]) -> None:
-        """Find the scores at some ranks; with the first, some that tell scores that are upside down."""
+        """Find the scores at some ranks; the first time, also those that show scores upside down."""
         wanted = list(ranks)
         if not self._found and all(self.sizes):
             spaced = {max(1, self.sizes[0] * step // _SPACED) for step in range(1, _SPACED + 1)}
@@ -378,7 +378,7 @@ class Remote(Parts):
         super().find(wanted)
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return the scores that one statement finds at some ranks; it looks no further than it has to."""
+        """Return the scores at some ranks from one statement, which reads as few rows as possible."""
         if not ranks:
             return {}
         known = self._found.values()
@@ -392,8 +392,8 @@ class Remote(Parts):
         for row in rows:
             if number(row["digits"]) != _SUM:
                 raise InputError(
-                    f"the database writes 0.1 + 0.2 as {quoted(row['digits'])}, so scores lose digits on the"
-                    " way; make it write all 17 (in PostgreSQL: SET extra_float_digits = 1)"
+                    f"the database must write all 17 digits of scores, got 0.1 + 0.2 as"
+                    f" {quoted(row['digits'])}; in PostgreSQL: SET extra_float_digits = 1"
                 )
             equal = whole_cell(row["normal"]), whole_cell(row["anomalous"])
             below = (
@@ -401,7 +401,7 @@ class Remote(Parts):
                 before[1] + whole_cell(row["anomalous_below"]),
             )
             found.append(ScoreAtRank(unsigned_zero(score_cell(row["score"])), below, equal))
-        # scores and counts rise, no class is larger than it is, and every row holds a rank
+        # scores and counts rise, no count exceeds the size of its class, and every row holds a rank
         rising = all(
             one.score < other.score and all(map(le, _ends(one), other.below))
             for one, other in pairwise([*([] if low is None else [low]), *found])
@@ -420,7 +420,7 @@ class Remote(Parts):
         return self._counted_at(self._look([threshold], hashed=False), 0)[0]
 
     def prove(self, certificate: Certificate) -> Certificate:
-        """Return the certificate with its digests, if all it rests on is there in one look at the table."""
+        """Return the certificate with its digests, after checking all its scores in one look at the table."""
         deciding = {*certificate.deciding, float(rounded(certificate.rule.anomaly_from, self.score_type))}
         found = sorted({at for at in self._found.values() if at.score in deciding})
         row = self._look([at.score for at in found], hashed=True)
@@ -436,7 +436,7 @@ class Remote(Parts):
         return replace(certificate, clauses=tuple(clauses))
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
-        """Return the largest AUC that goes with what was found: see `Survey.largest_auc`."""
+        """Return the largest AUC that agrees with the answers; see `Survey.largest_auc`."""
         normals, anomalies = self.sizes
         if not normals or not anomalies:
             return None
@@ -448,7 +448,7 @@ class Remote(Parts):
         return Auc((total + (normals - before) * above) / (normals * anomalies), normals, anomalies)
 
     def _look(self, scores: list[float], *, hashed: bool) -> Row:
-        """Return the counts at some scores, if both classes are as large as ever."""
+        """Return the counts at some scores, after checking that neither class has changed its size."""
         for row in self._ask(self._source.counts(self._marks, scores, hashed=hashed))[:1]:
             if (whole_cell(row["normal"]), whole_cell(row["anomalous"])) == self.sizes:
                 return row
@@ -464,12 +464,12 @@ class Remote(Parts):
 
 
 def _ends(at: ScoreAtRank) -> tuple[int, int]:
-    """Return how many scores of each class are not greater."""
+    """Return how many scores of each class are not greater than this one."""
     return at.below[0] + at.equal[0], at.below[1] + at.equal[1]
 
 
 def _divided(text: str) -> Iterator[list[tuple[str, ...]]]:
-    """Yield the answers in a text, each with its header, which is told by its last name."""
+    """Yield the answers in a text, each with its header, which ends in the name of the tag."""
     answer: list[tuple[str, ...]] = []
     try:
         for row in csv.reader(text.splitlines(keepends=True), strict=True):
@@ -479,24 +479,24 @@ def _divided(text: str) -> Iterator[list[tuple[str, ...]]]:
             if row:
                 answer.append(tuple(row))
     except csv.Error as error:
-        raise InputError(f"the answers are not CSV ({error}); use psql --csv or the like") from error
+        raise InputError(f"the answers are not CSV ({error}); use psql --csv or similar") from error
     if answer:
         yield answer
 
 
 def checked(statement: Statement, answer: Sequence[Sequence[str]], name: str) -> list[Row]:
-    """Return the rows of an answer, if it is the whole answer to this very statement."""
+    """Return the rows of an answer, after checking that it is the whole answer to this statement."""
     again = "remove the file of answers and start again"
     if answer and tuple(answer[0]) != statement.names:
         raise InputError(
-            f"{name} has the columns {quoted(','.join(answer[0]))}, not {','.join(statement.names)}; give CSV"
-            f" with a header for each statement in turn, or {again}"
+            f"{name} must have the columns {','.join(statement.names)}, got {quoted(','.join(answer[0]))};"
+            f" give CSV with a header for each statement in turn, or {again}"
         )
     for row in answer[1:]:
         if len(row) != len(statement.names):
-            raise InputError(f"{name} is cut short: {quoted(','.join(row))}; {again}")
+            raise InputError(f"{name} is cut off at {quoted(','.join(row))}; {again}")
         if row[-1] != statement.tag:
             raise InputError(
-                f"{name} belongs to another statement; give the same options every time, or {again}"
+                f"{name} belongs to another statement; use the same options every time, or {again}"
             )
     return [dict(zip(statement.names, row, strict=True)) for row in answer[1:]]

@@ -1,4 +1,4 @@
-"""A certificate at work on an open table: its error rates there, and every row written with its verdict."""
+"""Evaluate a certificate on an open table, or write every row of the table with its verdict."""
 
 import warnings
 from collections.abc import Callable
@@ -36,10 +36,10 @@ from pac_wrap.tables.sql import (
 )
 from pac_wrap.tables.table import Table
 
-# the columns that are added, and what gives their expressions
+# the columns that are added, and the function that returns their expressions
 ADDED: Final = ("verdict", "prediction_set")
 Answers = Callable[[Compared], tuple[str, str]]
-# a column by which rows stay in order; no table has one of this name
+# a column that keeps the order of rows; no table has a column with this name
 _ROW: Final = '"pac-wrap row"'
 _WRITERS: Final = {
     ".parquet": "FORMAT parquet",
@@ -50,13 +50,13 @@ _WRITERS: Final = {
 
 
 def evaluate_table(source: TableSource, certificate: Certificate) -> Metrics:
-    """Return how a certificate does on labelled scores, missing ones of which are undecided."""
+    """Return the error rates of a certificate on labelled scores; points without a score are undecided."""
     refuse_undecidable(source.table, certificate, source.score)
     counts: Tally = source(partial(tally_of, certificate))
     if source.missing:
         warnings.warn(
-            f"{source.missing:,} of {counts.sum():,} rows have no score in column {source.score!r}: they are"
-            " undecided, and an undecided point is no error",
+            f"{source.missing:,} of {counts.sum():,} rows have no score in column {source.score!r}; they are"
+            " undecided, which counts as no error",
             MissingScoreWarning,
             stacklevel=2,
         )
@@ -66,7 +66,7 @@ def evaluate_table(source: TableSource, certificate: Certificate) -> Metrics:
 
 
 def evaluate_kinds_table(source: TableSource, certificate: Certificate) -> tuple[Measured, ...]:
-    """Return how a certificate does on each kind of a table; see `Certificate.evaluate`."""
+    """Return the error rates of a certificate on each kind of a table; see `Certificate.evaluate`."""
     refuse_undecidable(source.table, certificate, source.score)
     none = np.empty(0)
     found: list[Any] = source(lambda *parts: np.array([tally_of(certificate, one, none)[0] for one in parts]))
@@ -77,7 +77,7 @@ def evaluate_kinds_table(source: TableSource, certificate: Certificate) -> tuple
 
 
 def evaluate_groups_table(scores: TableGroups, certificate: GroupCertificate) -> GroupMeasured:
-    """Return how a certificate does on each group of a table."""
+    """Return the error rates of a certificate on each group of a table."""
     rows = scores.rows
     refuse_narrower(rows.table.score_type(rows.score), certificate, rows.score)
     places = places_in(certificate, scores.groups)
@@ -92,7 +92,7 @@ def evaluate_groups_table(scores: TableGroups, certificate: GroupCertificate) ->
 def count_table(
     table: Table, certificate: Certificate, score: str, on_missing: OnMissing = "abstain"
 ) -> Counted:
-    """Return how many rows are declared anomalies and normal, in the pass that looks for wrong scores."""
+    """Return how many rows are declared anomalous and normal, in the pass that checks all scores."""
     table.require_numbers(score)
     refuse_undecidable(table, certificate, score)
     verdict = verdict_sql(certificate.rule, compared_number(table.score_sql(score)))
@@ -109,9 +109,9 @@ def decide_table(
     options: str,
     on_missing: OnMissing = "abstain",
 ) -> Counted:
-    """Write all columns of a table, and the verdict and prediction set of every row, and count them.
+    """Write a table with the verdict and prediction set of every row, and return the counts of verdicts.
 
-    CSV files are read once: what is wrong makes the copy fail, and the output is counted.
+    CSV files are read once: an error makes the copy fail, and the verdicts are counted in the output.
     """
     table.require_numbers(score)
     refuse_added(table.columns, ADDED)
@@ -157,7 +157,7 @@ def decide_groups_table(
     options: str,
     on_missing: OnMissing = "abstain",
 ) -> Counted:
-    """Write all columns of a table, and the verdict and prediction set of every row, to a file."""
+    """Write a table with verdicts by the rule of each row's group, and return the counts of verdicts."""
     score = columns[0]
     refuse_added(table.columns, ADDED)
     refuse_narrower(table.score_type(score), certificate, score)
@@ -192,13 +192,13 @@ def copy_with(
     rows: int,
     joined: str = "",
 ) -> None:
-    """Write all columns, and those that answer the score, to a file; another number of rows is an error."""
-    # here the score alone is written otherwise, and finding the types of all columns takes long
+    """Write all columns and the answers for each score to a file, and check the number of rows."""
+    # here only the score needs its type, and finding the types of all columns takes long
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.types_of(table.everything)
     columns, compared = _written(types, score, options), compared_number(score_sql(score, types[score]))
     source = table.everything
-    if joined:  # after which rows would come in any order
+    if joined:  # a join loses the order of rows
         source = f"(SELECT *, row_number() OVER () AS {_ROW} FROM {source})"
     answered = ", ".join(f"{one} AS {name}" for one, name in zip(answers(compared), ADDED, strict=True))
     query = f"SELECT written.{columns}, {answered} FROM {source} AS written {joined}"
@@ -215,7 +215,7 @@ def copied(
     names: list[str],
     rows: int,
 ) -> None:
-    """Write the rows of a query to a file; another number of rows is an error."""
+    """Write the rows of a query to a file, and check their number."""
     # without a temporary file beside the target, which others could see and which has other permissions
     command = f"COPY ({query}) TO {quote_text(str(target))} ({options}, USE_TMP_FILE false)"
     try:
@@ -239,11 +239,11 @@ def output_options(name: str) -> str:
 
 
 def _written(types: dict[str, str], score: str, options: str) -> str:
-    """Return the columns as they are written.
+    """Return the columns in the form in which they are written.
 
-    Where a float32 becomes text, it has all digits of the double that is compared. JSON has neither
-    infinities nor NaN: they become the texts "Infinity", "-Infinity" and "NaN"; a column that was read from
-    such texts and numbers has the type JSON.
+    A float32 written as text has all digits of the double that is compared. JSON has neither infinities nor
+    NaN: they become the texts "Infinity", "-Infinity" and "NaN". A column read from numbers and these texts
+    has the type JSON.
     """
     kind, number = types[score], score_sql(score, types[score])
     if options.startswith("FORMAT json"):
@@ -264,7 +264,7 @@ def _json(number: str) -> str:
 
 
 def refuse_undecidable(table: Table, certificate: Certificate, score: str) -> None:
-    """Refuse scores that have lost the digits on which their verdicts depend."""
+    """Refuse scores that have lost digits on which their verdicts depend."""
     kind = table.score_type(score)
     if not (values := certificate.undecidable(kind)):
         return
@@ -273,14 +273,13 @@ def refuse_undecidable(table: Table, certificate: Certificate, score: str) -> No
     if count := table.rows(found)[0][0]:
         raise InputError(
             f"{count:,} scores of column {score!r} cannot be decided: as {kind} they are"
-            f" {' or '.join(map(repr, values))}, which stands for numbers on both sides of a threshold, and"
-            f" the certificate is of {certificate.score_type} scores; give it such scores, or calibrate on"
-            f" {kind} ones"
+            f" {' or '.join(map(repr, values))}, which stands for numbers on both sides of a threshold; use"
+            f" {certificate.score_type} scores, as at calibration, or calibrate on {kind} scores"
         )
 
 
 def tally_of(certificate: Certificate, normal: Scores, anomalous: Scores) -> Tally:
-    """Return how often each verdict falls on either class."""
+    """Return how often each class gets each verdict."""
     anomalies = np.repeat([False, True], [normal.size, anomalous.size])
     verdicts, _ = certificate.rule.decided(np.concatenate([normal, anomalous]))
     return tally(verdicts, anomalies)

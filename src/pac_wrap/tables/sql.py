@@ -33,7 +33,7 @@ TEXT: Final[dict[Dialect, str]] = {
 }
 # DuckDB also takes 1_000, +-5 and nan(7) for numbers
 _STRANGE: Final = ("_", "+-", "(")
-# beyond so many groups an expression is longer than databases like
+# with more groups an expression is too long for some databases
 MOST_BRANCHES: Final = 1_000
 # a time with a fraction of a second, as Python writes it
 _FRACTION: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
@@ -55,17 +55,17 @@ def quote_text(text: str, dialect: Dialect = "duckdb") -> str:
     _require_unicode(text)
     if dialect == "spark":  # where two quotes in a row end one text and begin another
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    # PostgreSQL may be set to take a backslash for an escape, and other databases do: so it is the same
-    # text either way, or none at all
+    # some databases, and PostgreSQL by a setting, take a backslash for an escape: this text is the same
+    # either way, or an error
     mark = {"postgres": "E", "ansi": "U&"}.get(dialect, "") if "\\" in text else ""
     plain = text.replace("\\", "\\\\") if mark else text
     return f"{mark}'" + plain.replace("'", "''") + "'"
 
 
 def _require_unicode(text: str) -> None:
-    """Refuse half a character, which is what bytes that are not UTF-8 become in an argument."""
+    """Refuse half a character; an argument whose bytes are not UTF-8 holds such halves."""
     if not is_unicode(text):
-        raise InputError(f"{text!a} is not UTF-8, as SQL and its files are; use another name")
+        raise InputError(f"names and texts in SQL must be UTF-8, got {text!a}; use another name")
 
 
 def quote_number(value: float, double: str = "DOUBLE") -> str:
@@ -117,9 +117,9 @@ def one_of(text: str, values: Sequence[str], dialect: Dialect = "duckdb") -> str
 
 
 def nan_sql(score: str, dialect: Dialect) -> str:
-    """Return the condition that a double is NaN."""
+    """Return the SQL condition that a double is NaN."""
     return {
-        # DuckDB's isnan trusts the statistics of a Parquet file, which leave NaN out; texts tell
+        # DuckDB's isnan trusts the statistics of a Parquet file, which ignore NaN; texts show it
         "duckdb": f"CAST({score} AS VARCHAR) IN ('nan', '-nan')",
         "postgres": f"{score} = CAST('NaN' AS {DOUBLE[dialect]})",
         "spark": f"isnan({score})",
@@ -146,14 +146,14 @@ def compared_number(score: str) -> Compared:
 
 
 def _verdict(missing: str, cases: Iterable[tuple[str, int]], otherwise: int = -1, margin: str = "") -> str:
-    """Return the verdict of the first condition that holds; what is missing is abstained on."""
+    """Return the expression for the verdict of the first condition that holds; -1 for a missing score."""
     lines = [f"  WHEN {condition} THEN {verdict}" for condition, verdict in ((missing, -1), *cases)]
     # not split into lines: the name of a column may hold line ends of its own
     return f"\n{margin}".join(["CASE", *lines, f"  ELSE {otherwise}", "END"])
 
 
 def _prediction_set(missing: str, normal: str, anomalous: str) -> str:
-    """Return the labels still possible as a text, by the conditions under which either of them is."""
+    """Return the expression for the possible labels as a text, from the conditions for each label."""
     return (
         f"CASE WHEN {missing} OR ({normal} AND {anomalous}) THEN '{SETS[3]}' WHEN {normal} THEN '{SETS[1]}'"
         f" WHEN {anomalous} THEN '{SETS[2]}' ELSE '{SETS[0]}' END"
@@ -212,7 +212,7 @@ def group_verdict_sql(
             branches.setdefault(rule, []).extend(texts)
     if len(branches) > MOST_BRANCHES:
         raise InputError(
-            f"{len(branches):,} rules are too many for one expression; make them a table with --join-table"
+            f"one expression holds at most {MOST_BRANCHES:,} rules, got {len(branches):,}; use --join-table"
         )
     column, lines = f"CAST({quote_name(group, dialect)} AS {TEXT[dialect]})", ["CASE"]
     for rule, texts in branches.items():
@@ -220,17 +220,17 @@ def group_verdict_sql(
         tests = [f"{column} IN ({', '.join(known)})"] if known else []
         lines.append(f"  WHEN {' OR '.join([*tests, *[f'{column} IS NULL'] * (None in texts)])} THEN")
         lines.append(f"    {verdict_sql(rule, score, dialect, ' ' * 4)}")
-    # neither a group that was never seen nor one without a promise is decided
+    # groups that were never seen, and groups without a promise, are undecided
     return "\n".join([*lines, "  ELSE -1", "END"] if branches else ["-1"])
 
 
 def join_sql(
     certificate: "GroupCertificate", score: str, group: str, table: str, dialect: Dialect = "duckdb"
 ) -> Iterator[str]:
-    """Yield the statements that make a table of rules, and the query that joins it with one called scores.
+    """Yield the statements that create a table of rules, and the query that joins it with the table scores.
 
-    Groups are joined by a key, their text after a letter, so that a missing one is equal to itself. One that
-    is not among the rules is left undecided.
+    The key of a join is the text of a group after a letter, so that missing groups match each other. Groups
+    that are not among the rules stay undecided.
     """
     name, text, double = quote_name(table, dialect), TEXT[dialect], DOUBLE[dialect]
     yield (
@@ -262,7 +262,7 @@ def join_sql(
 
 
 def _rules(certificate: "GroupCertificate", dialect: Dialect) -> Iterator[tuple[list[str | None], Rule]]:
-    """Yield the texts of each group with its rule; a second text only if no other group has it."""
+    """Yield the texts of each group with its rule; other spellings only if no other group has them."""
     own = set(texts_of(certificate.groups))
     # what a group never seen follows comes last
     for value, low, high in zip(certificate.groups, *certificate.rules[:, :-1].tolist(), strict=True):
@@ -284,7 +284,7 @@ def spellings(group: Group, dialect: Dialect) -> tuple[str | None, ...]:
 
 
 def _written(number: str, dialect: Dialect, *, single: bool = False) -> str:
-    """Return the text that a database has for a float: all have the fewest digits, and other exponents."""
+    """Return a float as a database writes it: with the fewest digits, and its own form of exponents."""
     if dialect not in ("postgres", "spark"):
         return repr(float(number))
     least, most, after = (-4, 6 if single else 15, "") if dialect == "postgres" else (-3, 7, ".0")
@@ -300,9 +300,9 @@ def _written(number: str, dialect: Dialect, *, single: bool = False) -> str:
 
 
 def _literal(text: str, dialect: Dialect) -> str:
-    """Return a text as a literal in which nothing is invisible: a terminal or a pager may change that."""
+    """Return a text as a literal without invisible characters, which a terminal or a pager may change."""
     if "\x00" in text:
-        raise InputError(f"the group {quoted(text)} holds a zero byte, which SQL has no text for; rename it")
+        raise InputError(f"a group in SQL must not contain a zero byte, got {quoted(text)}; rename it")
     plain = quote_text(text, dialect)
     if text.isprintable():
         return plain

@@ -1,6 +1,6 @@
-"""Tables of scores in files: files that are found, opened as one DuckDB view called source, and put in order.
+"""Tables of scores in files: find the files, open them as one DuckDB view called source, order the rows.
 
-Paths, patterns and standard input stand for files, none of them twice, of one format.
+The files are named by paths, patterns or standard input; they have one format, and no file comes twice.
 """
 
 import re
@@ -76,12 +76,12 @@ T = TypeVar("T")
 # DuckDB's types of whole numbers, and all that may hold scores
 WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
 _NUMBERS: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN|VARCHAR|JSON"
-# and what may hold times
+# the types that may hold times
 _TIMES: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|TIMESTAMP.*|DATE|TIME.*"
 _TEXTS: Final = ("VARCHAR", "JSON")
 # the names of folders are not data
 _NO_FOLDERS: Final = "hive_partitioning = false"
-# what Arrow calls durations among its types
+# the number of durations among the types of Arrow
 _DURATION: Final = 18
 _ENDINGS: Final = {
     "read_csv": (".csv", ".tsv", ".txt"),
@@ -97,7 +97,7 @@ _SPOOLED: Final = "standard-input"
 
 
 class FoundFiles(NamedTuple):
-    """Files, as they were named and as they are, what reads them, and a folder for temporary files."""
+    """Files: the names that the user gave, their paths, their reader, and a folder for temporary files."""
 
     names: list[str]
     files: list[Path]
@@ -106,15 +106,15 @@ class FoundFiles(NamedTuple):
 
     @property
     def source_names(self) -> list[str]:
-        """What each file is called where a row tells its source: its path, or - for standard input."""
+        """The name of each file in a column of sources: its path, or - for standard input."""
         return ["-" if file.with_suffix("") == self.scratch / _SPOOLED else str(file) for file in self.files]
 
 
 @contextmanager
 def found_files(paths: Sequence[str], start: bytes = b"") -> Iterator[FoundFiles]:
-    """Yield what files, patterns or "-" (standard input, of which `start` was read already) stand for."""
+    """Yield the files of paths, patterns or "-": standard input, whose `start` was already read."""
     if list(paths).count("-") > 1:
-        raise InputError("standard input is named twice, but can be read once; name - once")
+        raise InputError("standard input can be read only once; name - once")
     with scratch_folder() as scratch:
         files = [file for path in paths for file in find_files(path, scratch, start)]
         found = FoundFiles(list(paths), files, reader_of(files), scratch)
@@ -137,7 +137,7 @@ def found_files(paths: Sequence[str], start: bytes = b"") -> Iterator[FoundFiles
 
 
 def _same_content(files: list[Path]) -> Iterator[tuple[Path, Path]]:
-    """Yield each file whose content an earlier one has, after that one."""
+    """Yield pairs of files with the same content, the earlier file first."""
     sizes = Counter(file.stat().st_size for file in files)
     alike: dict[tuple[int, bytes], list[Path]] = {}
     for file in files:
@@ -154,13 +154,12 @@ def _same_content(files: list[Path]) -> Iterator[tuple[Path, Path]]:
 
 
 def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
-    """Return the files that a path, a pattern or "-" (standard input) stands for."""
+    """Return the files of a path, a pattern or "-" (standard input)."""
     if path == "-":
         return [_spooled(scratch, start)]
     if _REMOTE.match(path) and not Path(path).exists():
         raise InputError(
-            f"{path} is not on this computer, and only local files are read; copy it here, or pipe it in and"
-            " name - instead"
+            f"{path} is not a local file; copy it to this machine, or pipe it in and name - instead"
         )
     file = Path(path)
     found = [file]
@@ -180,13 +179,12 @@ def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
         if not is_unicode(str(one)):
             shown = str(one).encode("utf-8", "backslashreplace").decode()
             raise InputError(
-                f"the name {shown} is not UTF-8; rename the file, or pipe it in and name - instead"
+                f"file names must be UTF-8, got {shown}; rename the file, or pipe it in and name - instead"
             )
         facts = one.stat()
         if not stat.S_ISREG(facts.st_mode):
             raise InputError(
-                f"{one} is not a regular file, and a table is read more than once; pipe it in and name -"
-                " instead"
+                f"{one} must be a regular file, as it is read more than once; pipe it in and name - instead"
             )
         if facts.st_size == 0:
             raise InputError(f"{one} is empty; it needs a header and rows")
@@ -194,7 +192,7 @@ def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
 
 
 def _spooled(scratch: Path, start: bytes) -> Path:
-    """Return a file with what stands on standard input, named after its format."""
+    """Return a file with the content of standard input, named after its format."""
     target, stream = scratch / _SPOOLED, standard_input()
     with target.open("wb") as copy:
         copy.write(start)
@@ -209,7 +207,7 @@ def _spooled(scratch: Path, start: bytes) -> Path:
 
 
 def _ending(file: Path) -> str:
-    """Return the ending that tells the format: the last one, but for that of packing."""
+    """Return the ending that names the format: the last one, not counting .gz."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] == csv_files.PACKED:
         suffixes.pop()
@@ -225,14 +223,14 @@ def reader_of(files: list[Path]) -> str:
             raise InputError(f"{file} has no known format; the endings are {endings}")
         readers.add(_READERS[_ending(file)])
     if len(readers) > 1:
-        raise InputError("the tables have different formats; pass files of one format at a time")
+        raise InputError("the tables have different formats; use files of one format")
     return readers.pop()
 
 
 def durations(schema: bytes) -> set[str]:
-    """Return the columns that Arrow's own schema in a Parquet file calls durations, as Parquet has none.
+    """Return the columns of durations by Arrow's own schema in a Parquet file; Parquet has no such type.
 
-    The schema is a FlatBuffer in base64: a table starts with the way back to the offsets of its fields.
+    The schema is a FlatBuffer in base64: a table starts with the distance back to the offsets of its fields.
     """
     try:
         data = b64decode(schema)
@@ -265,7 +263,7 @@ def durations(schema: bytes) -> set[str]:
 class Table:
     """Several files as one table; `open_table` makes it.
 
-    Its view called source shows the wanted columns, those of CSV and JSON as texts, and `number` as numbers.
+    The view called source has the wanted columns: texts in CSV and JSON, but `number` as numbers.
     """
 
     def __init__(
@@ -280,26 +278,26 @@ class Table:
         source: str | None = None,
     ) -> None:
         self._connection = connection
-        # what is told how far a query is, and what opens the same table with its rows in order
+        # the function that hears the progress of a query, and one that opens the table with its rows in order
         self.progress: Progress = lambda done: None
         self.again: Callable[[], AbstractContextManager[Table]] | None = None
         self.names, self.files, self.reader, self.scratch = found
         self.csv_files: list[csv_files.CsvFile] = []
         # the number of rows in the files, if it is known
         self.counted: int | None = None
-        # holds every column, but of JSON the wanted ones alone, and stands after FROM; for Parquet it is no
-        # query of its own: each * takes DuckDB a time that grows with the square of the number of columns
+        # stands after FROM and has every column, of JSON only the wanted ones; for Parquet it is not a query:
+        # each * takes DuckDB a time that grows with the square of the number of columns
         self.everything = "source"
-        # gives `everything` read in the way that never fails, where it may be another
+        # returns `everything` in the form that never fails, if that is another one
         self._thorough: Callable[[], str] | None = None
-        # whether threads share a file with quotes in `everything`, at which DuckDB may fail
+        # whether threads share a file with quotes in `everything`, where DuckDB may fail
         self._shared = False
         self._score_types: dict[str, ScoreType] = {}
         # passes over all rows so far
         self._passes = 0
-        # which rows are no part of the table, and how many
+        # the condition of the rows that are left out, and their number
         self._gone: tuple[str, int] | None = None
-        # what stands after the columns of each file
+        # what follows the columns of each file
         named = [
             "" if source is None else f", {quote_text(name)} AS {quote_name(source)}"
             for name in found.source_names
@@ -322,7 +320,7 @@ class Table:
             self._open_parquet(wanted, [] if source is None else [source], named)
 
     def _open_json(self, wanted: Sequence[str]) -> None:
-        """Copy the wanted columns, the first of which holds scores: DuckDB would guess at types."""
+        """Copy the wanted columns, the scores first; DuckDB itself would guess the types."""
         score, *others = wanted
         places = {name: f"c{place}" for place, name in enumerate(wanted)}
         types = dict.fromkeys(places.values(), "VARCHAR") | {"c0": "DOUBLE"}
@@ -394,7 +392,7 @@ class Table:
     def _open_csv(
         self, wanted: Sequence[str], number: str | None, whole: bool, added: list[str], named: Sequence[str]
     ) -> None:
-        """Show columns as texts, NULL where a cell is empty; with `whole` all, with types where written."""
+        """Open columns as texts, NULL for empty cells; `whole` opens all columns, typed for the output."""
         files = self.csv_files
         names = [file.header.names for file in files]
         require_in_all(self.files, names, wanted)
@@ -432,7 +430,7 @@ class Table:
         self._shared = known is not None and any(file.quoted for file in files)
 
     def types_of(self, relation: str, columns: str = "*") -> dict[str, str]:
-        """Return the types of columns of what may stand after FROM."""
+        """Return the types of columns of a relation, given as it stands after FROM."""
         # DESCRIBE would go through all columns twice
         found = self._connection.sql(f"SELECT {columns} FROM {relation}")
         return dict(zip(found.columns, map(str, found.types), strict=True))
@@ -449,11 +447,11 @@ class Table:
             yield table
 
     def leave_out(self, label: str, texts: Sequence[str]) -> None:
-        """Make rows with one of these labels no part of the table, and warn how many; "" is no label."""
+        """Leave out rows with one of these labels, and warn how many; "" stands for a missing label."""
         require_column(label, self.columns)
         for one in texts:
             if not {*spellings(one)}.isdisjoint(TRUE + FALSE):
-                raise InputError(f"--leave-out {one} names a class, and not a third label; name another one")
+                raise InputError(f"--leave-out must name a third label, got {one}, a class; name another one")
         ways = [way for one in texts for way in spellings(one)]
         gone = f"coalesce({one_of(label_sql(label), ways)}, {'true' if '' in texts else 'false'})"
         ((count,),) = self.rows(f"SELECT count(*) FROM source WHERE {gone}")
@@ -464,7 +462,7 @@ class Table:
         )
 
     def _without(self, gone: str, count: int) -> None:
-        """Leave out rows that meet a condition, of which there are so many."""
+        """Leave out the `count` rows that meet a condition."""
         self.rows("ALTER VIEW source RENAME TO every_row")
         self.rows(f"CREATE VIEW source AS SELECT * FROM every_row WHERE NOT ({gone})")
         self._gone = gone, count
@@ -472,7 +470,7 @@ class Table:
             self.counted -= count
 
     def first_scores(self, score: str, rows: int = 1000) -> Scores:
-        """Return the scores of some rows as they are, NaN where there is none."""
+        """Return the scores of the first rows, NaN where one is missing."""
         self.require_numbers(score)
         found = self.arrays(f"SELECT {self.score_sql(score)} AS score FROM source LIMIT {rows}")["score"]
         return np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
@@ -494,7 +492,7 @@ class Table:
     def check_scores(
         self, score: str, on_missing: OnMissing = "stop", counted: Sequence[str] = ()
     ) -> tuple[int, ...]:
-        """Return how many rows there are, how many lack a score, and how many meet each condition."""
+        """Return the numbers of all rows, of rows without a score, and of rows that meet each condition."""
         self.require_numbers(score)
         number, kind = self.score_sql(score), self.types[score]
         missing, text = f"{number} IS NULL OR isnan({number})", text_sql(score, kind)
@@ -518,26 +516,26 @@ class Table:
         return rows, count, *others
 
     def expect(self, rows: int) -> None:
-        """Refuse to go on if the engine has read another number of rows than the files hold."""
+        """Check that the engine has read as many rows as the files hold."""
         if self.counted not in (None, rows):
             raise miscounted(self.names, self.counted, rows)
 
     def score_type(self, score: str) -> ScoreType:
-        """Return the type that scores have in these files; texts are read as doubles."""
+        """Return the type of the scores in these files; texts are read as doubles."""
         usual: ScoreType = "float32" if self.types[score] == "FLOAT" else "float64"
         return self._score_types.get(score, usual)
 
     def look_at_all_cells(self) -> None:
-        """Read CSV files in the way that never fails: by types that fit every cell, quotes by one thread."""
+        """Read CSV files in the way that never fails: types that fit every cell, one thread for quotes."""
         if self._thorough is not None:
             self.everything, self._shared = self._thorough(), False
 
     def score_sql(self, score: str) -> str:
-        """Return the score as an SQL expression, NULL where it is no number."""
+        """Return the score as an SQL expression, NULL where it is not a number."""
         return score_sql(score, self.types[score])
 
     def require_numbers(self, score: str) -> None:
-        """Refuse a score column that does not exist or whose type is not one of numbers or texts."""
+        """Refuse a score column that does not exist or holds neither numbers nor texts."""
         require_column(score, self.columns)
         kind = self.types[score]
         if not re.fullmatch(_NUMBERS, kind):
@@ -546,7 +544,7 @@ class Table:
             )
 
     def anomalous_sql(self, label: str, anomaly_label: str | None) -> str:
-        """Return the expression that is true for anomalies, after looking at all labels."""
+        """Return the SQL condition that is true for anomalies, after checking all labels."""
         require_column(label, self.columns)
         text = label_sql(label)
         counted = self.rows(f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {LOOKED_AT}")
@@ -554,20 +552,20 @@ class Table:
         return one_of(text, marks)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Return the rows that a query gives."""
+        """Return the rows of a query."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
 
     def register(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
-        """Make columns a table of the database, under this name."""
+        """Make arrays a table of the database with this name."""
         self._connection.register(name, columns)
 
     def batches(self, query: str, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
-        """Yield what a query for columns of these formats gives, as `files.connection` does."""
+        """Yield the columns of a query in batches, in these formats; see `files.connection`."""
         with self._watched():
             yield from batches(self._connection.sql(query), formats)
 
     def arrays(self, query: str) -> dict[str, Any]:
-        """Return the columns that a query gives, as arrays."""
+        """Return the columns of a query as arrays."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchnumpy)
 
     def _fetch(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
@@ -576,7 +574,7 @@ class Table:
 
     @contextmanager
     def _watched(self, whole: bool = True) -> Iterator[None]:
-        """Report how far a query is, and what is wrong with the files; is it a pass over the whole table?"""
+        """Report the progress of a query, and its errors; `whole` if it is a pass over the whole table."""
         self._passes += whole
         over, number = Event(), max(1, self._passes)
 
@@ -615,11 +613,11 @@ def open_found(
     leave_out: Sequence[str] = (),
     progress: Progress = lambda done: None,
 ) -> Iterator[Table]:
-    """Open files as one table, of which only the scores and the label are read.
+    """Open files as one table, and read only the columns of scores and labels.
 
-    `whole` is for when every column is to be written, to `output`, with the file of each row in the column
-    `source` if it is named; `passes` for when the order of rows does not matter. Rows whose label is one of
-    `leave_out` are no part of the table, and a warning says how many they are; "" stands for no label.
+    With `whole`, every column will be written to `output`, with the file of each row in the column `source`
+    if it is named. With `passes`, the order of rows does not matter. Rows with a label in `leave_out` are
+    left out, and a warning says how many; "" stands for a missing label.
     """
     wanted = list(dict.fromkeys([*scores, *([] if label is None else [label])]))
     number = wanted[0] if scores and wanted[0] != label else None
@@ -631,7 +629,7 @@ def open_found(
         except (duckdb.Error, RuntimeError) as error:
             instead = refusal(error, found.names)
             if isinstance(instead, InputError):
-                instead = InputError(f"{instead}; check that it is whole and what its name says")
+                instead = InputError(f"{instead}; check that the file is complete and that its ending fits")
             raise instead from error
         table.progress = progress
         if passes:
@@ -651,7 +649,7 @@ def open_table(
 
 
 class RowsInTime(NamedTuple):
-    """Scores and labels of all rows, ordered by series and time; a score that is missing is NaN."""
+    """Scores and labels of all rows, ordered by series and time; a missing score is NaN."""
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -662,7 +660,7 @@ class RowsInTime(NamedTuple):
 def rows_in_time(
     table: Table, score: str, label: str, anomaly_label: str | None, time: str, series: str | None = None
 ) -> RowsInTime:
-    """Return the rows of a table by series and time; without `series`, all of them are one."""
+    """Return the rows of a table by series and time; without `series`, all rows are one series."""
     require_two(score, label)
     table.require_numbers(score)
     for column in (time, *([] if series is None else [series])):
@@ -680,17 +678,17 @@ def rows_in_time(
     if not counted:
         raise no_rows(table.names)
     if series is not None and counted[-1][0] is None:  # NULL comes last
-        raise InputError(f"column {quoted(series)} is empty in {counted[-1][1]:,} rows; name their series")
-    # two rows of one series at one time are in no certain order
+        raise InputError(f"column {quoted(series)} is empty in {counted[-1][1]:,} rows; fill in the series")
+    # two rows of one series at one time have no order
     for at, name, count in table.rows(
         f"SELECT CAST({when} AS VARCHAR), {whose}, count(*) FROM source GROUP BY {when}, {whose}"
         " HAVING count(*) > 1 ORDER BY 2, 1 LIMIT 1"
     ):
-        of, remedy = ("", "name the column of series with --series, or keep one of them")
+        of, remedy = ("", "name the column of series with --series, or keep one of these rows")
         if series is not None:
-            of, remedy = f" of series {quoted(name)}", "keep one of them"
+            of, remedy = f" of series {quoted(name)}", "keep one of these rows"
         raise InputError(
-            f"column {quoted(time)} has {count:,} rows{of} at {at}, in no certain order; {remedy}"
+            f"column {quoted(time)} has {count:,} rows{of} at {at}, whose order is unknown; {remedy}"
         )
     found = table.arrays(
         f"SELECT {number} AS score, {anomalous} AS anomalous FROM source"
@@ -705,12 +703,12 @@ def rows_in_time(
 
 
 def _time_sql(table: Table, time: str) -> str:
-    """Return the expression that rows are ordered by, after looking at all of them."""
+    """Return the SQL expression that orders the rows, after checking all times."""
     kind, column = table.types[time], quote_name(time)
     if kind not in _TEXTS:
         if not re.fullmatch(_TIMES, kind):
             raise InputError(
-                f"column {quoted(time)} must hold numbers, dates or time stamps, but its type is {kind}; pick"
+                f"column {quoted(time)} must hold numbers, dates or time stamps, but its type is {kind}; name"
                 " the column of times"
             )
         ways = [column]
@@ -731,7 +729,7 @@ def _time_sql(table: Table, time: str) -> str:
             return way
     unknown = f"{ways[0]} IS NULL AND {ways[1]} IS NULL"
     found = table.rows(f"SELECT {column} FROM source WHERE {unknown} LIMIT 1")
-    example = f", got {quoted(found[0][0])}" if found else ", got some of either"
+    example = f", got {quoted(found[0][0])}" if found else ", got both"
     raise InputError(
         f"column {quoted(time)} must hold numbers or times such as 2027-01-31 12:00:00{example};"
         " fix those rows"
@@ -752,10 +750,10 @@ def joined(
     delimiter: str | None = None,
     progress: Progress = lambda share: None,
 ) -> dict[str, tuple[Scores, NDArray[np.bool_]]]:
-    """Return each column of scores with its labels, of tables that share a key, in the order of the first."""
+    """Return each column of scores with its labels, joined by a key, in the row order of the first table."""
     for one in (*scores, label):
         if one == key:
-            raise InputError(f"column {quoted(key)} cannot be the key and something else; name two columns")
+            raise InputError(f"column {quoted(key)} cannot be the key and a score or label; name two columns")
     for one in scores:
         require_two(one, label)
     parts: list[_Part] = []
@@ -788,7 +786,7 @@ def joined(
         if lacking or more:
             which = quoted((lacking or more)[0])
             raise InputError(
-                f"{len(lacking):,} keys of {first} are not in {name}, and {len(more):,} of {name} are not in"
+                f"{len(lacking):,} keys of {first} are not in {name}, and {len(more):,} keys of {name} not in"
                 f" {first}, such as {which} in column {quoted(key)}; keep the rows that both have"
             )
         order = np.fromiter((rows[one] for one in keys), np.intp, len(keys))
@@ -798,8 +796,8 @@ def joined(
     for other, marks in labelled[1:]:
         if differ := int(np.count_nonzero(marks != anomalous)):
             raise InputError(
-                f"{name} and {other} label {differ:,} of {anomalous.size:,} rows otherwise in column"
-                f" {quoted(label)}; drop that column from one of them, or fix it"
+                f"column {quoted(label)} differs between {name} and {other} in {differ:,} of"
+                f" {anomalous.size:,} rows; fix the labels, or drop that column from one of them"
             )
     return {one: (values[one], anomalous) for one in scores}
 
@@ -807,7 +805,7 @@ def joined(
 def _part(
     table: Table, scores: Sequence[str], key: str, label: str | None, anomaly_label: str | None
 ) -> _Part:
-    """Return those of the columns asked for that a table holds."""
+    """Return the name, the keys, the wanted scores and the labels of one table."""
     for one in scores:
         table.check_scores(one)
     read = [f"CAST({quote_name(key)} AS VARCHAR) AS k"]
@@ -821,8 +819,8 @@ def _part(
     if len(rows) < len(keys):
         twice = next(one for place, one in enumerate(keys) if rows[one] != place)
         raise InputError(
-            f"{name} has {len(keys) - len(rows):,} rows whose key another row has, such as {quoted(twice)};"
-            f" column {quoted(key)} must tell rows apart"
+            f"{name} has {len(keys) - len(rows):,} rows with the key of another row, such as {quoted(twice)};"
+            f" use a column other than {quoted(key)}, or keep one row for each key"
         )
     values = {one: np.asarray(arrays[f"s{place}"], dtype=np.float64) for place, one in enumerate(scores)}
     return name, rows, values, None if label is None else np.asarray(arrays["anomalous"], dtype=bool)

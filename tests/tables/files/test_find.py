@@ -83,7 +83,7 @@ def test_a_folder_that_a_pattern_matches_is_not_taken_for_a_table(folder: Path) 
 def test_a_pipe_cannot_be_a_table(folder: Path) -> None:
     os.mkfifo(folder / "pipe.csv")
     assert refusal(lambda: find_files(f"{folder}/pipe.csv", folder)) == (
-        f"{folder}/pipe.csv is not a regular file, and a table is read more than once;"
+        f"{folder}/pipe.csv must be a regular file, as it is read more than once;"
         " pipe it in and name - instead"
     )
 
@@ -164,6 +164,5 @@ def test_a_folder_is_told_of_the_files_that_are_in_it(
 )
 def test_a_file_that_is_elsewhere_is_refused_as_such(folder: Path, path: str) -> None:
     assert refusal(lambda: find_files(path, folder)) == (
-        f"{path} is not on this computer, and only local files are read; copy it here, or pipe it in and"
-        " name - instead"
+        f"{path} is not a local file; copy it to this machine, or pipe it in and name - instead"
     )

@@ -1,6 +1,6 @@
-"""DuckDB, opened in one place: it reads and writes the files it is told of, and nothing else.
+"""Connections to DuckDB that read and write only the named files.
 
-Extensions are neither fetched nor loaded, no query can name another file or change a setting.
+They neither download nor load extensions, and no query can open another file or change a setting.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ from pac_wrap.tables.sql import quote_text
 
 
 class Done(NamedTuple):
-    """How far a job is: the pass it is in, the share of that in percent, and its rows if they are known."""
+    """The progress of a job: its pass, the share of the pass in percent, and its rows if known."""
 
     share: float
     number: int = 1
@@ -33,12 +33,12 @@ class Done(NamedTuple):
 
 Progress = Callable[[Done], None]
 
-# no query joins tables, and preparing to order joins takes DuckDB time in the square of the columns
+# no query joins tables, and planning the order of joins takes time in the square of the columns
 _NO_JOINS: Final = "join_order"
 # writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
 # nor are the sides of a join exchanged: rows stay in the order of the first
 _IN_ORDER: Final = (f"disabled_optimizers = 'statistics_propagation,{_NO_JOINS},build_side_probe_side'",)
-# progress is asked for; DuckDB itself prints nothing. In Jupyter without ipywidgets it refuses to be asked.
+# we ask for the progress, DuckDB prints nothing; in Jupyter without ipywidgets it refuses the option
 _PROGRESS: Final = ("enable_progress_bar = true", "enable_progress_bar_print = false")
 _ALWAYS: Final = (
     "autoinstall_known_extensions = false",
@@ -57,10 +57,10 @@ _NEWER: Final = (
 def connected(
     files: Sequence[Path], scratch: Path | None = None, output: Path | None = None, *, passes: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection that reads these files in order, or fast in any, and writes the output."""
+    """Yield a connection that reads these files, in order or fast, and writes the output."""
     for file in files:
         if not is_unicode(os.path.realpath(file)):
-            raise InputError(f"the name {os.fspath(file)!r} is not UTF-8; rename it")
+            raise InputError(f"file names must be UTF-8, got {os.fspath(file)!r}; rename it")
     with scratch_folder() as own, duckdb.connect() as connection:
         folder = os.path.realpath(scratch or own)
         paths = [os.path.realpath(file) for file in (*files, *([] if output is None else [output]))]
@@ -81,7 +81,7 @@ def connected(
 
 
 def file_text(file: Path, scratch: Path) -> str:
-    """Return a file's name as an SQL literal that is never a pattern: a link is made if it would be one."""
+    """Return a file name as an SQL literal; a name that would be a pattern gets a link."""
     path = os.path.realpath(file)
     if has_magic(path):
         links = scratch / "links"
@@ -92,12 +92,12 @@ def file_text(file: Path, scratch: Path) -> str:
     return quote_text(path)
 
 
-# cells that are handed to the database together: each time costs as much as some hundred
+# cells that go to the database together, since each transfer costs as much as some hundred cells
 _HELD: Final = 1 << 18
 
 
 class Growing:
-    """A table of a database that grows by rows of texts and doubles, many of them at a time."""
+    """A table of a database that grows by many rows of texts and doubles at a time."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, types: dict[str, str]) -> None:
         self._connection, self.name, self.types, self.rows = connection, name, types, 0
@@ -106,7 +106,7 @@ class Growing:
         connection.execute(f"CREATE TABLE {name} ({typed})")
 
     def add(self, columns: Mapping[str, Sequence[Any]], rows: int) -> None:
-        """Add so many rows; a column that is not among those given is empty in them."""
+        """Add this many rows; columns that are not given stay empty."""
         for column, held in self._held.items():
             held.extend(columns.get(column) or [None] * rows)
         self.rows += rows
@@ -114,7 +114,7 @@ class Growing:
             self.flush()
 
     def widen(self, column: str) -> None:
-        """Add a column of texts, empty so far; or make one of doubles a column of texts."""
+        """Add an empty column of texts, or convert a column of doubles to texts."""
         self.flush()
         known = column in self.types
         change = f"ALTER COLUMN {column} TYPE" if known else f"ADD COLUMN {column}"
@@ -123,10 +123,10 @@ class Growing:
         self._held[column] = []
 
     def flush(self) -> None:
-        """Hand all rows to the database."""
+        """Send all rows to the database."""
         if not next(iter(self._held.values())):
             return
-        # as objects: in an array of NumPy's own texts each takes as much room as the longest
+        # as objects: in an array of NumPy texts each takes as much memory as the longest
         arrays = {
             column: np.array(held, dtype=np.float64 if self.types[column] == "DOUBLE" else object)
             for column, held in self._held.items()
@@ -151,16 +151,16 @@ def _fast() -> tuple[str, ...]:
     )
 
 
-# what a query raises by itself where a cell is not what it was taken for
+# the error of a query for a cell of another type than expected
 MISFIT: Final = "a cell is not what it was taken for"
 
 
 class MisfitError(Exception):
-    """A cell of a CSV is no number where those in the first rows are."""
+    """A cell of a CSV is not a number, though the cells in the first rows are."""
 
 
 def refusal(error: Exception, names: list[str]) -> BaseException:
-    """Return the error to raise instead of DuckDB's: one sentence, or the Ctrl-C that it was."""
+    """Return the error to raise instead of DuckDB's: one sentence, or the Ctrl-C that caused it."""
     if MISFIT in str(error):
         return MisfitError()
     if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
@@ -169,7 +169,7 @@ def refusal(error: Exception, names: list[str]) -> BaseException:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first two lines of an error that say something, as one."""
+    """Return the first two useful lines of an error, as one line."""
     lines = [text.strip() for text in str(error).splitlines() if text.strip()]
     useless = ("Original Line", "Possible", "LINE ", "^")
     wanted = [text for text in lines if not text.startswith(useless) and "sample_size" not in text]
@@ -233,9 +233,9 @@ TRIPLE: Final = PAIR + DOUBLE
 
 
 def batches(relation: Any, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
-    """Yield columns of these formats, none with NULL, of what Arrow reads as a stream, such as a relation.
+    """Yield batches of columns in these formats, without NULL, from anything that Arrow reads as a stream.
 
-    What is yielded is valid until the next one.
+    A batch is valid until the next one.
     """
     capsule = relation.__arrow_c_stream__()
     stream = _Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
@@ -265,7 +265,7 @@ def batches(relation: Any, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any
 
 
 def gathered(parts: Iterable[tuple[NDArray[Any], ...]], rows: int) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Yield the same rows in batches of about `rows`, in one buffer: every batch has a cost of its own."""
+    """Yield the same rows in one buffer, in batches of about `rows`, as every batch has a fixed cost."""
     buffers: list[NDArray[Any]] = []
     filled = 0
     for columns in parts:
@@ -285,14 +285,14 @@ def gathered(parts: Iterable[tuple[NDArray[Any], ...]], rows: int) -> Iterator[t
 
 
 def _call(stream: _Stream, function: Any, target: ctypes.Structure) -> None:
-    """Have the stream fill in a structure; its own words say what goes wrong."""
+    """Make the stream fill in a structure; an error has the message of the stream."""
     if function(ctypes.byref(stream), ctypes.byref(target)):
         message = stream.get_last_error(ctypes.byref(stream)) or b""
         raise RuntimeError(message.decode(errors="replace"))
 
 
 def _check_schema(stream: _Stream, wanted: list[bytes]) -> None:
-    """Refuse a stream of anything but rows of the columns that are wanted."""
+    """Refuse a stream whose rows do not have the wanted columns."""
     schema = _Schema()
     _call(stream, stream.get_schema, schema)
     try:
@@ -307,7 +307,7 @@ def _check_schema(stream: _Stream, wanted: list[bytes]) -> None:
 
 
 def _values(column: _Array, kind: Any, skipped: int, length: int) -> NDArray[Any]:
-    """Return the values of a column; a batch may skip the first ones, and take fewer than there are."""
+    """Return the values of a column; a batch may skip the first values and leave out the last."""
     if not length:
         return np.empty(0, dtype=kind)
     if column.n_buffers != 2 or not column.buffers[1] or column.length < skipped + length:
@@ -322,7 +322,7 @@ def _values(column: _Array, kind: Any, skipped: int, length: int) -> NDArray[Any
 
 
 def _refuse_nulls(array: _Array, first: int, length: int) -> None:
-    """Refuse values that are NULL; a count of -1 says that nobody has counted them."""
+    """Refuse values that are NULL; a count of -1 means unknown."""
     if array.null_count == 0 or not length or not array.n_buffers or not array.buffers[0]:
         return
     start, end = first // 8, (first + length + 7) // 8

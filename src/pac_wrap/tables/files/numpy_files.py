@@ -1,4 +1,4 @@
-"""NumPy's own files as columns; one that is damaged, foreign or too large is refused."""
+"""Columns of NumPy files; files that are damaged, foreign or too large are refused."""
 
 import ast
 import math
@@ -27,7 +27,7 @@ _UNPACKED: Final = 1 << 30
 def numpy_columns(
     files: list[Path], source: str | None = None, names_of: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of NumPy files, one after the other; and one with the name of each row's file."""
+    """Return the columns of NumPy files, joined, and a column with the file name of each row."""
     tables = [read_numpy(file) for file in files]
     names = list(tables[0])
     for file, table in zip(files, tables, strict=True):
@@ -45,7 +45,7 @@ def numpy_columns(
 
 
 def read_numpy(file: Path) -> dict[str, NDArray[Any]]:
-    """Return the columns of an .npy or .npz file; one that is damaged, foreign or too large is refused."""
+    """Return the columns of one .npy or .npz file."""
     with file.open("rb") as opened:
         try:
             size, starts = file.stat().st_size, opened.peek(len(_MAGIC)).startswith(_MAGIC)
