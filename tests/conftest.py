@@ -9,6 +9,8 @@ from typing import Any
 # read when NumPy and scikit-learn are imported, so before everything else
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+# PyOD compiles loops of a few steps for seconds; in Python they give the same scores at once
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings

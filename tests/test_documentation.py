@@ -251,6 +251,7 @@ def _place(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
 def avoided(text: str) -> list[str]:
     """Return the lines of a text that have a number without a leading zero or a phrase that we avoid."""
     joined = " ".join(text.split())

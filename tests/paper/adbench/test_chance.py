@@ -114,6 +114,7 @@ POPULATIONS: dict[str, tuple[Sequence[float], Sequence[float]]] = {
 }
 
 
+@cache  # tied scores divide into the same parts again and again
 def of_tiny(overlap: str, normal: tuple[float, ...], anomalous: tuple[float, ...]) -> Certificate | None:
     if not overlap.startswith("curve"):
         return calibrate(normal, anomalous, TINY, overlap=overlap)
@@ -137,13 +138,13 @@ def breaks(name: str, overlap: str) -> tuple[tuple[float, float], tuple[float, f
         found = of_tiny(overlap, normal, anomalous)
         if found is None or found.uncertified:
             continue
-        ceilings = found.fpr.ceiling, found.fnr.ceiling
+        ceilings, rule = (found.fpr.ceiling, found.fnr.ceiling), found.rule
         for side, scores in enumerate([(other_normal, population[0]), (other_anomalous, population[1])]):
             for rows, counted in enumerate(scores):
-                wrong = np.array(counted) >= found.rule.anomaly_from
-                if side:
-                    wrong = np.array(counted) < found.rule.normal_below
-                broken[side, rows] += wrong.mean() > (ceilings[side] or 1.0)
+                wrong = [
+                    score < rule.normal_below if side else score >= rule.anomaly_from for score in counted
+                ]
+                broken[side, rows] += sum(wrong) / len(wrong) > (ceilings[side] or 1.0)
     shares = broken / (len(halves[0]) * len(halves[1]))
     return (shares[0, 0], shares[0, 1]), (shares[1, 0], shares[1, 1])
 
