@@ -4,11 +4,11 @@ from functools import partial
 
 import pytest
 
-from pac_wrap.cli import demo
-
 
 @pytest.fixture
 def small_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the demo train and check on a few points: one real command does so on all of them."""
+    from pac_wrap.cli import demo  # it loads scikit-learn
+
     small = partial(demo.run_demo, n_train=2_000, n_calibration=500, n_test=4_000)
     monkeypatch.setattr(demo, "run_demo", small)

@@ -307,8 +307,14 @@ USES = {
 }
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("kind", [*CERTIFICATES, "missing", "a folder"])
+# every command loads its certificate as show does
+@pytest.mark.parametrize(
+    ("use", "kind"),
+    [
+        *(("show", kind) for kind in (*CERTIFICATES, "missing", "a folder")),
+        *((use, kind) for use in USES if use != "show" for kind in ("edited", "missing")),
+    ],
+)
 def test_a_certificate_that_cannot_be_trusted_is_refused(
     use: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
