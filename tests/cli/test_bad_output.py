@@ -80,7 +80,7 @@ def test_verdicts_in_an_unknown_format(name: str, tmp_path: Path) -> None:
 def test_each_result_has_its_own_reports(words: list[object], of: str, known: str, tmp_path: Path) -> None:
     path = tmp_path / ("out.svg" if "html" in known else "out.html")
     sentence = refused(tmp_path, *words, "--report", path)
-    assert sentence == f"the report of {of} ends in {known}, got {path}"
+    assert sentence == f"the report of {of} must end in {known}, got {path}"
     assert not Path("s.json").exists()
 
 
