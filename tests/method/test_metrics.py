@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.method.metrics import Metrics, evaluate, tally
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Counted
 from pac_wrap.tails import Rate
 from pac_wrap.tails.bounds import interval, lower_bound
 from support.exceeded import exceeded
@@ -46,6 +47,7 @@ def test_every_point_is_counted_once_and_every_rate_has_its_exact_interval(
     assert metrics.abstained_anomalous.count == pairs.count((-1, True))
     assert metrics.err.count == metrics.fpr.count + metrics.fnr.count
     assert metrics.ambiguity.count == verdicts.count(-1)
+    assert metrics.verdicts == Counted(verdicts.count(1), verdicts.count(0), len(pairs))
     assert metrics.fpr.n == metrics.abstained_normal.n == labels.count(False)
     assert metrics.fnr.n == metrics.abstained_anomalous.n == labels.count(True)
     assert metrics.err.n == metrics.ambiguity.n == len(pairs)

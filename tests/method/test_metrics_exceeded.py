@@ -105,6 +105,10 @@ def test_what_has_no_points_or_no_ceiling_takes_no_part_of_the_5_percent() -> No
     assert all_exceeded([], [], []) == []
 
 
+def test_one_point_is_enough_for_a_ceiling_that_is_low() -> None:
+    assert all_exceeded([1, 0], [1, 1], [0.01, 0.01]) == [0]
+
+
 def test_the_most_significant_comes_first_not_the_largest() -> None:
     # 4 of 10 is eight times the ceiling, and 1 in 1,000; 120 of 1,000 is 2.4 times, and far less likely
     assert all_exceeded([4, 120], [10, 1000], [0.05, 0.05]) == [1, 0]

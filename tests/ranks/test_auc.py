@@ -95,6 +95,13 @@ def test_separated_classes_and_shared_values_are_no_sign_of_a_choice() -> None:
     assert breaks_off(rng.uniform(5, 6, 400), np.r_[rng.normal(0, 1, 5000), rng.uniform(7, 9, 30)]) is None
 
 
+@pytest.mark.parametrize(("beyond", "found"), [(19, None), (20, (30, 1.0)), (21, (31, 1.0))])
+def test_twenty_others_beyond_the_edge_are_enough(beyond: int, found: tuple[int, float] | None) -> None:
+    chosen = np.linspace(1.0, 2.0, 20)
+    others = np.r_[np.zeros(200), np.full(10, 1.5), np.full(beyond, 3.0)]
+    assert breaks_off(chosen, others) == found
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_scores_in_order_break_off_where_others_do(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -86,6 +86,14 @@ def test_what_follows_an_end_without_success_in_the_same_batch_does_not_count() 
     assert one.certificate == many.certificate
 
 
+@pytest.mark.parametrize("sizes", [[80, 10], [60, 20, 10], [1] * 90])
+def test_labels_of_a_class_beyond_its_last_look_are_not_taken(sizes: list[int]) -> None:
+    labels = np.array([0] * 80 + [1] * 80)
+    until = in_batches(np.arange(160.0), labels, sizes)
+    assert until.labels == PerClass(normal=70, anomalous=21)
+    assert until.certificate == in_batches(np.r_[:70.0, 80.0:160.0], labels[10:], [1] * 150).certificate
+
+
 def test_a_refused_batch_leaves_everything_as_it_was() -> None:
     until = LabelUntil(anomaly_label="fault")
     until.add([0.1, 0.9], ["ok", "fault"])
