@@ -146,7 +146,7 @@ def test_named_labels(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("s,y\n0,0\n0,2\n", "column 'y' must be 0/1 or true/false, or empty where there is none, got '2'"),
+        ("s,y\n0,0\n0,2\n", "column 'y' must be 0/1 or true/false, or empty if missing, got '2'"),
         ("s,y\n0,0\nx,0\n", "'x'"),
         ("s,z\n0,0\n", "y"),
         ("s,y\n", "no rows|empty|no row"),
@@ -216,7 +216,7 @@ def test_a_misspelt_column_of_json_lines_is_refused(folder: Path) -> None:
     ]
     done = invoke(*words, stdin=stdin)
     assert (done.code, done.out) == (2, "")
-    assert "there is no column 'label'; the columns are s, y, t; the first row names every" in done.err
+    assert "there is no column 'label'; the columns are s, y, t; the first row must name every" in done.err
     assert not (folder / "w.json").exists()
     calibrate_labelled(np.r_[NORMAL, ANOMALOUS + 4], np.repeat([0, 1], 1000), by=["a"] * 2000).save(
         folder / "c.json"
@@ -381,7 +381,7 @@ def test_every_row_names_its_batch_and_batches_do_not_come_back(folder: Path, pi
     days(folder)
     words = ["--score", "s", "--label", "y", "--batch", "day", "--state", folder / "w.json"]
     for text, problem in (
-        ("s,y,day\n0,0,a\n0,0,\n", "column 'day' names the batch of each row, but a row has none"),
+        ("s,y,day\n0,0,a\n0,0,\n", "column 'day' must name the batch of every row, got a row without a name"),
         ("s,y,day\n0,0,a\n0,0,b\n0,0,a\n", "the batch 'a' was fed before"),
         ("s,y\n0,0\n", "there is no column 'day'"),
     ):

@@ -191,7 +191,7 @@ def test_batches_have_to_be_an_iterable() -> None:
 def test_a_monitor_has_to_watch_the_rule_that_decides() -> None:
     made, other = (calibrate(range(100), range(start, start + 100)) for start in (200, 300))
     monitor = Monitor(other)
-    assert "monitor must watch the rule that decides" in refusal(
+    assert "monitor must follow the rule that decides" in refusal(
         lambda: VerdictStream(made, [[1.0]], monitor=monitor)
     )
     assert "monitor must be a Monitor, got str" in refusal(

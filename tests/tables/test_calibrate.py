@@ -449,7 +449,7 @@ def test_groups_and_kinds_are_columns(form: str, tmp_path: Path) -> None:
         expected = calibrate_labelled(scores, labels, **options | {column: names})
         found = calibrate(path, score="s", label="y", **options | {column: "g"})
         assert found.bare.to_json() == expected.to_json()
-    with pytest.raises(InputError, match="together and pool are for groups"):
+    with pytest.raises(InputError, match="together and pool need groups"):
         calibrate(path, score="s", label="y", together=True)
-    with pytest.raises(InputError, match="by goes with no kinds"):
+    with pytest.raises(InputError, match="by and kinds do not work together"):
         calibrate(path, score="s", label="y", by="g", kinds="g")

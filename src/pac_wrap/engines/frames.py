@@ -39,18 +39,18 @@ LabelCounts = Sequence[tuple[str | None, int]]
 
 
 class Engine(ABC):
-    """What holds frames in partitions: it counts and computes, and everything else is the same for all."""
+    """An engine with frames in partitions: it counts and computes; all else is the same for all engines."""
 
     # without these it reads no files
     packages: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
-        """Refuse what is no frame of this engine, and columns that are absent or hold something else."""
+        """Refuse anything but a frame of this engine with these columns and their types."""
 
     @abstractmethod
     def source(self, df: Any, columns: Names, anomaly_label: object, called: str) -> Source:
-        """Return the labelled scores of two columns, by the kinds in a third that the user called so."""
+        """Return the labelled scores of two columns, by the kinds in a third column."""
 
     @abstractmethod
     def grouped(self, df: Any, columns: Names, anomaly_label: object) -> GroupSource:
@@ -96,14 +96,14 @@ class Engine(ABC):
         anomaly_label: object = 1,
         overlap: str | Overlap | None = None,
     ) -> Any:
-        """Return the certificate that `calibrate_labelled` gives for these columns, byte for byte.
+        """Return the certificate of the columns of a frame, byte for byte that of `calibrate_labelled`.
 
-        Spark computes the frame in three jobs or more, the first of them only its first rows; `df.cache()`
-        avoids that where it is expensive. Dask looks at one partition and then makes one pass, or up to four
-        where that partition is unlike the others; counts come back, and the few scores around the thresholds.
+        Spark computes the frame in three jobs or more, the first job only the first rows; `df.cache()` avoids
+        this if it is expensive. Dask examines one partition and then makes one pass, or up to four if that
+        partition is unlike the others. Only counts and a few scores around the thresholds come back.
 
-        Groups and kinds are counted first. One shuffle brings the rows of each group together, where workers,
-        on which pac_wrap must be installed, calibrate them; a row for each group comes back. All kinds are
+        Groups and kinds are counted first. One shuffle brings the rows of each group together, and workers
+        calibrate them; pac_wrap must be installed there. One row for each group comes back. All kinds are
         calibrated together, in a few more jobs or passes.
 
         Parameters
@@ -111,8 +111,8 @@ class Engine(ABC):
         df : DataFrame of Spark or Dask
             The labelled points.
         score, label, by, kinds : str
-            The columns of scores and labels, and of groups or kinds, if any; a class none of whose rows names
-            a kind has none. The other parameters are those of `calibrate_labelled`.
+            The columns of scores and labels, and of groups or kinds, if any; a class without any kind in its
+            rows is not divided. The other parameters are those of `calibrate_labelled`.
 
         Examples
         --------
@@ -124,9 +124,9 @@ class Engine(ABC):
         ('separated', ['even', 'odd'])
         """
         if by is None and (together or pool):
-            raise InputError("together and pool are for groups; give by too, or leave them out")
+            raise InputError("together and pool need groups; add by, or remove them")
         if by is not None and kinds is not None:
-            raise InputError("by goes with no kinds; leave one of the two out")
+            raise InputError("by and kinds do not work together; remove one of them")
         columns: Names = [name for name in (score, label, by, kinds) if name is not None]
         if kinds is not None:
             mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
@@ -148,12 +148,12 @@ class Engine(ABC):
         top_fpr: float | None = None,
         top_fnr: float | None = None,
     ) -> Curve:
-        """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte.
+        """Return the curve of two columns of a frame, byte for byte that of `pac_wrap.certify_curve`.
 
         Parameters
         ----------
         df, score, label : DataFrame of Spark or Dask and str
-            The labelled points, and the names of their columns; the rest is as in `pac_wrap.certify_curve`.
+            The labelled points and the names of their columns. The rest is as in `pac_wrap.certify_curve`.
 
         Examples
         --------
@@ -192,19 +192,19 @@ class Engine(ABC):
     ) -> Any:
         """Return the frame with the columns `verdict` and `prediction_set`, not yet computed.
 
-        A missing score is abstained on. Where the frame's scores are of a narrower type than the
-        certificate's, and that may change verdicts, a `PrecisionWarning` says so. A certificate of groups
-        needs the column `group`; groups that were never seen are abstained on, and scores of a narrower type
-        are refused. Spark decides by expressions of its own, to which the rules of groups are joined.
+        Missing scores get the verdict abstain. If the scores have a narrower type than the certificate, which
+        may change verdicts, a `PrecisionWarning` says so. A certificate of groups needs the column `group`;
+        groups that were never seen get abstain, and scores of a narrower type are refused. Spark decides by
+        expressions of its own, and joins the rules of groups.
 
         Parameters
         ----------
         df : DataFrame of Spark or Dask
             The points.
         certificate : Certificate or GroupCertificate
-            What decides.
+            The certificate whose rule decides.
         score, group : str
-            The columns of scores and, for a certificate of groups, of groups.
+            The column of scores, and the column of groups for a certificate of groups.
 
         Examples
         --------
@@ -216,8 +216,8 @@ class Engine(ABC):
         """
         if not isinstance(certificate, Certificate | GroupCertificate):
             raise InputError(
-                f"certificate must be a Certificate or a GroupCertificate, got {quoted(certificate)}; read a"
-                " file with the load of its class"
+                f"certificate must be a Certificate or a GroupCertificate, got {quoted(certificate)}; load"
+                " a file with Certificate.load or GroupCertificate.load"
             )
         by_group = isinstance(certificate, GroupCertificate)
         if by_group != (group is not None):
@@ -228,12 +228,12 @@ class Engine(ABC):
         kind = self.score_type(df, score)
         if isinstance(certificate, GroupCertificate):
             refuse_narrower(kind, certificate, score)
-        # nothing is computed yet, so nobody knows whether such a score occurs
+        # nothing is computed yet, so it is unknown whether such a score occurs
         elif values := certificate.undecidable(kind):
             warnings.warn(
-                f"column {score!r} holds {kind}, but the certificate is of {certificate.score_type} scores:"
-                f" what became {' or '.join(map(repr, values))} by rounding may get the wrong verdict; decide"
-                f" on unrounded scores, or calibrate on {kind} ones",
+                f"column {score!r} holds {kind} scores, but the certificate needs {certificate.score_type}:"
+                f" scores rounded to {' or '.join(map(repr, values))} may get the wrong verdict; use"
+                f" unrounded scores, or calibrate on {kind} scores",
                 PrecisionWarning,
                 stacklevel=2,
             )
@@ -244,19 +244,19 @@ class Engine(ABC):
     ) -> Any:
         """Return the frame with a column of anomaly scores, not yet computed; higher is more anomalous.
 
-        The detector is a fitted one, or a PACWrap around it. Its features are the columns it was fitted on if
-        it knows their names, else all columns of numbers. Spark gives it float64.
+        The features are the columns on which the detector was fitted if it stores their names, else all
+        columns of numbers. Spark passes them as float64.
 
         Parameters
         ----------
         df : DataFrame of Spark or Dask
             The rows.
         detector : object
-            What gives the scores.
+            The fitted detector that gives the scores, or a PACWrap around it.
         features : sequence of str, optional
-            The columns that it gets.
+            The columns that the detector gets.
         score : str
-            The column that is added.
+            The name of the new column.
 
         Examples
         --------
@@ -282,7 +282,7 @@ class Engine(ABC):
 
 
 def import_package(name: str, extra: str) -> ModuleType:
-    """Return the module of a name; where it is missing, one sentence names the extra that brings it."""
+    """Return the module with this name; if it is missing, the error names the extra that installs it."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -293,7 +293,7 @@ def import_package(name: str, extra: str) -> ModuleType:
 
 
 def require_columns(wanted: Sequence[Any], columns: Sequence[Any]) -> None:
-    """Refuse a frame that lacks one of the columns or has it twice."""
+    """Refuse a frame that does not have each of the columns exactly once."""
     for name in wanted:
         if name not in columns:
             require_column(str(name), [str(column) for column in columns])
@@ -302,7 +302,7 @@ def require_columns(wanted: Sequence[Any], columns: Sequence[Any]) -> None:
 
 
 def knows_names(detector: Any) -> bool:
-    """Return whether a detector was fitted on a frame, and wants to see the names of its columns again."""
+    """Return whether a detector was fitted on a frame, and so needs the names of its columns."""
     return getattr(detector, "feature_names_in_", None) is not None
 
 

@@ -1,6 +1,6 @@
-"""CSV and JSON decided row by row, as CSV or JSON lines: as they arrive, in constant memory, or from files.
+"""Verdicts for rows of CSV and JSON, as CSV or JSON lines: from streams in constant memory, or files.
 
-A row stays the text it is; behind it stand its verdict, its prediction set, and its file if asked for.
+The text of a row stays as it is; its verdict, prediction set and, if requested, file follow it.
 """
 
 import csv
@@ -49,19 +49,19 @@ Said = Callable[[Counted], None]
 Seen = Callable[[Scores], None]
 # many numbers as JSON writes them, each followed by a comma; possessive, so that it never backtracks
 _JSON_NUMBERS: Final = re.compile(r"(?:-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+,)*+")
-# a text, which stays as it is, or a number that many write and JSON does not have
+# a text, which stays as it is, or a common number that JSON does not have
 _NOT_JSON: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(-?Infinity|NaN)')
 _WORDS: Final = {None: "", True: "true", False: "false"}
 # whole numbers of so few digits that both a double and 64 bits hold them, each followed by a comma
 _SMALL: Final = re.compile("(?:(?:0|-?[1-9][0-9]{0,14}),)*+")
 # the columns that an answer fills
 ADDED: Final = ("verdict", "prediction_set")
-# every set with every verdict; the code of an answer is its place here
+# every set with every verdict; the code of an answer is its position here
 ANSWERS: Final = [(str(verdict), text) for text in SETS for verdict in (-1, 0, 1)]
 
 
 class ScoredRows(NamedTuple):
-    """A few rows with their scores: each as cells or as an object, and its own text where that can stand."""
+    """A few rows with their scores: each as cells or as an object, with its own text if that can stay."""
 
     scores: Scores
     rows: list[Any]
@@ -74,7 +74,7 @@ class ScoredRows(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is to be decided and written: the column of scores, whether as CSV, what else."""
+    """The request: the column of scores, the format of the output, and further columns."""
 
     score: str
     as_csv: bool
@@ -113,7 +113,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _not_utf8(row: Iterable[str], same: str) -> str | None:
-    """Return the complaint about a row that is not UTF-8 and is to change its format; `same` keeps it."""
+    """Return the error for a row that is not UTF-8 and would change its format, else None."""
     text = "".join(row)
     whole = text.isascii() or is_unicode(text)
     return None if whole else f"is not UTF-8; --format {same} keeps it as it is"
@@ -124,7 +124,7 @@ def _json_text(text: str) -> str:
 
 
 class _AnsweredLines(ABC):
-    """The rows of some tables, each named and opened in its turn, with their answers as CSV or JSON lines."""
+    """The rows of tables, opened one after the other, with their answers as CSV or JSON lines."""
 
     def __init__(self, tables: Opened, header: Sequence[str], asked: Asked) -> None:
         columns.refuse_added(header, asked.added)
@@ -132,7 +132,7 @@ class _AnsweredLines(ABC):
         self._names = dict.fromkeys(header)
 
     def texts(self, certificate: Decides, names: list[str], seen: Seen) -> Iterator[tuple[Counted, Any]]:
-        """Yield rows with their answers, and the counts so far; `names` are those of the tables."""
+        """Yield the counts so far and rows with their answers; `names` are the names of the tables."""
         head = None
         for counted, batch, codes in self.answered(certificate, names, seen):
             if batch.lines is not None:
@@ -147,7 +147,7 @@ class _AnsweredLines(ABC):
     def answered(
         self, certificate: Decides, names: list[str], seen: Seen
     ) -> Iterator[tuple[Counted, ScoredRows, Codes]]:
-        """Yield the counts so far, some rows, and the place of each row's answer among `ANSWERS`."""
+        """Yield the counts so far, some rows, and the position of each answer in `ANSWERS`."""
         counted = Counted()
         rule: Any = certificate.rules if isinstance(certificate, GroupCertificate) else certificate.rule
         exclusions: Any = certificate.exclusions
@@ -172,7 +172,7 @@ class _AnsweredLines(ABC):
             raise columns.miscounted(names, self.read, counted.points)
 
     def _rows(self) -> Iterator[ScoredRows]:
-        """Yield all rows up to the first that cannot be decided, then raise what is wrong with that."""
+        """Yield all rows before the first one that cannot be decided, then raise its error."""
         asked = self._asked
         for name, opened in self._tables:
             # how a row of this table ends, for each code of an answer: as cells, and as a text
@@ -189,14 +189,14 @@ class _AnsweredLines(ABC):
 
     @abstractmethod
     def _batches(self, table: Any) -> Iterator[ScoredRows]:
-        """Yield the batches of a table, then raise what is wrong with the row after them."""
+        """Yield the batches of a table, then raise the error of the row after them."""
 
     @abstractmethod
     def _text(self, batch: ScoredRows, codes: list[int]) -> str:
-        """Return rows with the answers of these codes as CSV, or as JSON lines."""
+        """Return rows with the answers of these codes, as CSV or JSON lines."""
 
     def _sound(self, found: Lines | None) -> Lines | None:
-        """Return rows that were read at once, None if one of them has no score and must have one."""
+        """Return rows that were read together, None if a score is missing but required."""
         missing = found is not None and self._asked.on_missing == "stop" and np.isnan(found.scores).any()
         return None if missing else found
 
@@ -243,7 +243,7 @@ class CsvLines(_AnsweredLines):
                 raise problem
 
     def _at_once(self, width: int, text: str) -> Lines | None:
-        """Return the rows of a text without quotes that all stand as they are; None if one may be wrong."""
+        """Return the rows of a text without quotes, with their texts unchanged; None if one may be wrong."""
         found = read_score_cells(_encoded(text), width, self._place)
         if found is None:
             return None
@@ -313,7 +313,7 @@ class JsonLines(_AnsweredLines):
         )
 
     def to_parquet(self, target: Path, certificate: Decides, names: list[str], seen: Seen) -> Counted:
-        """Write rows with their answers to a Parquet file, as texts unless a column is one of numbers."""
+        """Write rows with their answers to a Parquet file; columns are texts unless all are numbers."""
         from pac_wrap.tables.decide import copied
         from pac_wrap.tables.files.connection import Growing, connected
         from pac_wrap.tables.files.csv_files import quoted_names
@@ -400,7 +400,7 @@ class JsonLines(_AnsweredLines):
     def _at_once(self, table: JsonRows, text: str) -> Lines | None:
         """Return lines that all have the names found so far, in their order; None if one may not."""
         names = list(map(_json_text, table.names))
-        # of the first rows it is not known yet whether a name is one that is added
+        # the names of the first rows have not been compared yet with the added columns
         if not table.read or self._asked.score not in table.names or "\\" in "".join(names):
             return None
         place = list(table.names).index(self._asked.score)
@@ -426,7 +426,7 @@ def _has_odd_text(found: dict[str, Any]) -> str | None:
 
 
 def _json_columns(files: Sequence[Path], wanted: Sequence[str], *, whole: bool) -> list[str]:
-    """Return the columns of JSON files, all of them if `whole`; one that is wanted must be in every file."""
+    """Return the columns of JSON files, all of them if `whole`; wanted columns must be in every file."""
     names: list[list[str]] = []
     for file in files:
         with opened_json(file) as table:
@@ -448,7 +448,7 @@ def _json_values(file: Path, column: str) -> Iterator[list[Any]]:
 
 
 class ColumnKind:
-    """What a column of JSON is in a file that has types: numbers, where all values are and none changes."""
+    """The type of a JSON column in a typed file: numbers if all values are numbers and none changes."""
 
     def __init__(self) -> None:
         self._whole = self._exact = True
@@ -470,7 +470,7 @@ class ColumnKind:
 
     @property
     def name(self) -> str:
-        """The type in DuckDB: 64-bit integers, doubles that are the numbers as written, or else texts."""
+        """The type in DuckDB: 64-bit integers, doubles equal to the numbers as written, or else texts."""
         if not self._seen or not (self._whole or self._exact):
             return "VARCHAR"
         return "BIGINT" if self._whole else "DOUBLE"
@@ -492,12 +492,12 @@ def _is_exact(token: str) -> bool:
 
 
 def _cell(value: Any) -> str | None:
-    """Return a value as the text of a cell, None if there is none."""
+    """Return a value as the text of a cell, None if it is missing."""
     return value if value is None or isinstance(value, str) else _WORDS[value]
 
 
 def is_streamed(start: bytes) -> bool:
-    """Return whether a table that starts so can be decided line by line: CSV and JSON lines can."""
+    """Return whether a table with this start can be decided line by line, as CSV and JSON lines can."""
     text_format.refuse_binary(start, "standard input")
     if not start.removeprefix(text_format.MARK).strip():
         raise InputError(text_format.EMPTY_INPUT)
@@ -516,11 +516,11 @@ def decide_lines(
     said: Said = lambda counted: None,
     seen: Seen = lambda scores: None,
 ) -> Counted:
-    """Write every row, with its verdict and prediction set, as soon as it arrives, and return the counts.
+    """Write every row with its verdict and prediction set as soon as it arrives, and return the counts.
 
-    `start` is what `read_start` gave. A row that cannot be decided ends the stream with a sentence that names
-    it; all rows before it are written. `said` is told the counts so far, those of the rows about to be
-    written included, and `seen` the scores.
+    `start` is the result of `read_start`. A row that cannot be decided ends the stream with an error that
+    names it; all rows before it are written. `said` is called with the counts so far, including the rows that
+    are written next, and `seen` with the scores.
     """
     lines: CsvLines | JsonLines
     if text_format.is_json_line(start):
@@ -532,7 +532,7 @@ def decide_lines(
     written = Counted()
     try:
         for counted, text in lines.texts(certificate, ["-"], seen):
-            # before whoever reads the rows may end it: what they have seen is counted
+            # before writing, as a reader may end the process: all rows that were seen are counted
             said(counted)
             target.write(text)
             target.flush()
@@ -556,9 +556,9 @@ def decide_files(
     *,
     as_json: bool = False,
 ) -> Counted:
-    """Write every row of CSV or JSON files, called `names` in a column of sources, as `decide_lines` does.
+    """Write every row of CSV or JSON files with its verdict and prediction set, and return the counts.
 
-    A target that is a path becomes Parquet, from JSON.
+    `names` are the names of the files in a column of sources. A target that is a path gets JSON as Parquet.
     """
     counted, listed = Counted(), list(map(str, files))
     found: list[CsvFile] = []

@@ -1,4 +1,4 @@
-"""Rows for a monitor, batch by batch in their order: from a pipe as they arrive, or from an open table."""
+"""Rows for a monitor, in order and in batches: from a pipe as they arrive, or from an open table."""
 
 import select
 from collections.abc import Callable, Iterator
@@ -30,14 +30,14 @@ from pac_wrap.tables.sql import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
 
 _BATCH: Final = 1 << 18
-# how a file writes that there is no label; "none" and the like may be labels
+# the texts of a missing label; "none" and similar words may be labels
 _MISSING: Final = ("", "nan")
 _MISSING_CODE: Final = 2
-_NO_BATCH: Final = "names the batch of each row, but a row has none; name the batch of every row"
+_NO_BATCH: Final = "must name the batch of every row, got a row without a name; fill it in"
 
 
 class Rows(NamedTuple):
-    """A few rows: their scores and labels, NaN where there is none, groups and names of batches."""
+    """A few rows: scores, labels (NaN if missing), groups and names of batches."""
 
     scores: Scores
     labels: NDArray[np.float64] | None
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The names of the columns that are read, and the label of anomalies."""
+    """The names of the columns to read, and the label of anomalies."""
 
     score: str
     label: str | None = None
@@ -56,7 +56,7 @@ class Columns(NamedTuple):
 
     @property
     def wanted(self) -> list[str]:
-        """Return the columns that must be there: those that were named."""
+        """Return the columns that must be there."""
         if self.label is not None:
             require_two(self.score, self.label)
         found = [name for name in (self.score, self.label) if name is not None]
@@ -68,7 +68,7 @@ class Columns(NamedTuple):
 
 
 class _Codes(dict[str, float]):
-    """What each text of a label says: 1, 0, or NaN for a missing one; what says none of these is refused."""
+    """The code of each text of a label: 1, 0, or NaN if it is missing; other texts are refused."""
 
     def __init__(self, label: str, anomaly_label: str | None) -> None:
         self._label, self._anomaly_label = label, anomaly_label
@@ -82,7 +82,7 @@ class _Codes(dict[str, float]):
         elif plain in _MISSING:
             code = float("nan")
         elif plain in self._others or (not self._others and self._anomaly_label is not None):
-            # the first other label is taken for that of normal points
+            # the first other label counts as normal
             self._others, code = self._others or (plain,), 0.0
         else:
             raise strange_label(self._label, text, self._anomaly_label, self._others)
@@ -91,10 +91,10 @@ class _Codes(dict[str, float]):
 
 
 def strange_label(label: str, text: str, anomaly_label: str | None, others: tuple[str, ...]) -> InputError:
-    """Return the refusal of a label that is neither that of anomalies nor that of normal points."""
+    """Return the error for a label that is neither anomalous nor normal."""
     if anomaly_label is None:
         return InputError(
-            f"column {quoted(label)} must be 0/1 or true/false, or empty where there is none, got"
+            f"column {quoted(label)} must be 0/1 or true/false, or empty if missing, got"
             f" {quoted(text)}; name the label of anomalies with --anomaly-label"
         )
     return InputError(
@@ -104,13 +104,13 @@ def strange_label(label: str, text: str, anomaly_label: str | None, others: tupl
 
 
 class WhileQuiet:
-    """The bytes of a stream; whenever none come for some seconds, something else is done meanwhile."""
+    """The bytes of a stream; if none come for some seconds, a function is called."""
 
     def __init__(self, reader: BufferedReader, seconds: float, otherwise: Callable[[], None]) -> None:
         self._reader, self._seconds, self._otherwise = reader, seconds, otherwise
 
     def read1(self, size: int, /) -> bytes:
-        """Return the bytes that are there, as the stream does."""
+        """Return the available bytes, as the stream does."""
         try:
             quiet = not select.select([self._reader], [], [], self._seconds)[0]
         except (OSError, ValueError):  # no file, or a system that waits for sockets only
@@ -123,7 +123,7 @@ class WhileQuiet:
 def rows_of_lines(
     reader: ByteReader, start: bytes, columns: Columns, delimiter: str | None = None
 ) -> Iterator[Rows]:
-    """Yield the rows of CSV or JSON lines as they arrive, up to the first that is none, and refuse that."""
+    """Yield the rows of CSV or JSON lines as they arrive, then raise the error for the first bad row."""
     score, label, group, anomaly_label, batch = columns
     wanted = columns.wanted
     codes = None if label is None else _Codes(label, anomaly_label)
@@ -152,7 +152,7 @@ def rows_of_lines(
 
 
 def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
-    """Yield the rows of an open table in their order; what is no score or no label is refused beforehand."""
+    """Yield the rows of an open table in order, after checking all scores and labels."""
     wanted = columns.wanted
     rows, *_ = table.check_scores(columns.score, "abstain")
     mark = f"CAST({_MISSING_CODE} AS UTINYINT)"
@@ -186,7 +186,7 @@ def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
 
 
 def whole_batches(parts: Iterator[Rows]) -> Iterator[tuple[str, Rows]]:
-    """Yield every batch with its name, as soon as all of its rows have come: they follow each other."""
+    """Yield every batch with its name, as soon as its last row has come; its rows are adjacent."""
     name, held = "", list[Rows]()
     for rows in parts:
         names = np.array(rows.batches, dtype=object)
@@ -205,7 +205,7 @@ def whole_batches(parts: Iterator[Rows]) -> Iterator[tuple[str, Rows]]:
 
 
 def _joined(parts: list[Rows]) -> Rows:
-    """Return rows that follow each other as one."""
+    """Return parts of rows joined in order."""
     labels = [one.labels for one in parts if one.labels is not None]
     groups = [one.groups for one in parts if one.groups is not None]
     return Rows(
@@ -216,7 +216,7 @@ def _joined(parts: list[Rows]) -> Rows:
 
 
 def _batch_sql(table: Table, columns: Columns) -> tuple[list[str], str]:
-    """Return the names of all batches, and the expression for the number of that of a row, without a join."""
+    """Return the names of all batches, and the expression for the number of a row's batch, without a join."""
     assert columns.batch is not None
     text = f"CAST({group_sql(table, (columns.score, columns.batch))} AS VARCHAR)"
     if table.rows(f"SELECT 1 FROM source WHERE {text} IS NULL OR {text} = '' LIMIT 1"):
@@ -227,7 +227,7 @@ def _batch_sql(table: Table, columns: Columns) -> tuple[list[str], str]:
 
 
 def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
-    """Return the expression that is 1 for anomalies, 0 for normal points and 2 for a missing label."""
+    """Return the expression that is 1 for anomalies, 0 for normal points and 2 for missing labels."""
     text = label_sql(label)
     missing = f"({text} IS NULL OR {one_of(text, _MISSING)})"
     marks = TRUE if anomaly_label is None else spellings(anomaly_label)
@@ -237,14 +237,14 @@ def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
     strange = [value for value in others if value not in FALSE] if anomaly_label is None else others[1:]
     if strange:
         raise strange_label(label, strange[0], anomaly_label, tuple(others[:1]))
-    # one by one: a long list would become a join, after which rows come in any order
+    # one by one: a long list would become a join, which loses the order of rows
     codes = dict.fromkeys(_MISSING, _MISSING_CODE) | dict.fromkeys(marks, 1)
     cases = " ".join(f"WHEN {text} = {quote_text(value)} THEN {code}" for value, code in codes.items())
     return f"CAST(CASE WHEN {text} IS NULL THEN {_MISSING_CODE} {cases} ELSE 0 END AS UTINYINT)"
 
 
 def _labels(codes: _Codes, values: list[Any], before: int) -> tuple[NDArray[np.float64], InputError | None]:
-    """Return labels up to the first that is none, and its refusal."""
+    """Return the labels before the first bad one, and its error."""
     found, refusal = list[float](), None
     try:
         for value in values:
@@ -262,7 +262,7 @@ def _text(value: Any) -> str:
 def _cells(
     reader: ByteReader, start: bytes, wanted: list[str], delimiter: str | None
 ) -> Iterator[list[list[Any]]]:
-    """Yield the columns that are wanted: of CSV as texts, of JSON as values; its first row must name all."""
+    """Yield the wanted columns, CSV as texts and JSON as values; the first row must name all of them."""
     if not is_json_line(start):
         table = CsvRows(reader, start, wanted, delimiter)
         names = list(table.header.names)
@@ -282,6 +282,6 @@ def _cells(
                     require_column(name, list(batch.rows[0]))
             except InputError as error:
                 raise InputError(
-                    f"{error}; the first row names every column, null where it has none"
+                    f"{error}; the first row must name every column, with null for a missing value"
                 ) from error
         yield [[row.get(score) for row in batch.rows], *(rows.column(name, batch) for name in others)]

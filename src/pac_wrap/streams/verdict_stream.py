@@ -1,4 +1,4 @@
-"""Verdicts for scores without an end: batches in, verdicts out, in constant memory."""
+"""Verdicts for endless streams of scores: batches in, verdicts out, in constant memory."""
 
 import warnings
 from collections.abc import Iterable, Iterator
@@ -16,30 +16,30 @@ from pac_wrap.method.rule import Rule, Verdict
 
 
 class VerdictStream(Iterator[NDArray[np.int8]]):
-    """The verdicts of batches of scores, one int8 array for each batch, as `verdicts` gives them.
+    """The verdicts of a stream of scores: one int8 array for each batch, as `Certificate.verdicts` returns.
 
-    A batch is pulled when its verdicts are asked for and not before, so a slow reader slows the writer down,
-    and no more than one batch is held. `rows`, `normal`, `anomalous` and `abstained` count what was handed
-    out, and `missing` how many of the abstained had no score. A batch that is refused counts for nothing, and
-    the next one can still be asked for; what the batches themselves raise passes through.
+    A batch is read only when its verdicts are needed, so a slow reader slows the writer down, and at most one
+    batch is in memory. `rows`, `normal`, `anomalous` and `abstained` count the verdicts so far, and `missing`
+    counts the abstained points without a score. A refused batch is not counted, and the stream can continue
+    with the next batch. Errors of the batches themselves pass through.
 
     Parameters
     ----------
     rule : Certificate or Rule
-        What decides.
+        The certificate or rule that decides.
     batches : iterable of array-like
-        The scores, batch by batch; NaN is a missing one.
+        The scores in batches; NaN is a missing score.
     on_missing : "abstain" or "stop"
-        Whether points without a score are abstained on, with a `MissingScoreWarning` for the first of them,
-        or refused with their batch.
+        With "abstain", points without a score get the verdict abstain, and the first of them raises a
+        `MissingScoreWarning`; with "stop", their batch is refused.
     monitor : Monitor, optional
-        What is fed with every batch that is handed out: its verdicts, and its scores.
+        A monitor that receives the verdicts and scores of every batch.
 
     Raises
     ------
     InputError
-        If rule or batches is of the wrong kind, the monitor watches another rule or, when a batch is asked
-        for, if it holds no scores.
+        If rule or batches has the wrong type, if the monitor follows another rule, or, when a batch is read,
+        if it does not hold scores.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
             watched = one.rule if isinstance(one, Certificate) else "groups"
             if watched != followed:
                 raise InputError(
-                    f"monitor must watch the rule that decides, {followed}, got one that watches {watched};"
+                    f"monitor must follow the rule that decides, {followed}, got one that follows {watched};"
                     " make it from the certificate that decides"
                 )
         self._rule, self._on_missing, self._monitor = followed, on_missing, monitor
@@ -91,7 +91,7 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
 
     @property
     def rows(self) -> int:
-        """How many verdicts were handed out."""
+        """The number of verdicts so far."""
         return self.normal + self.anomalous + self.abstained
 
     def __next__(self) -> NDArray[np.int8]:
@@ -107,7 +107,7 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
         if missing.size and not self.missing:
             warnings.warn(
                 f"batch {number:,} has points without a score, the first at position"
-                f" {self.rows + int(missing[0]):,} of the stream: such points are abstained on and counted in"
+                f" {self.rows + int(missing[0]):,} of the stream; they get the verdict abstain and count as"
                 ' missing; on_missing="stop" refuses them',
                 MissingScoreWarning,
                 stacklevel=2,
@@ -129,7 +129,7 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
 
 
 def _first_bad(batch: Any) -> int:
-    """Return the position of the first value that is no number, or 0 if it is the batch that is wrong."""
+    """Return the position of the first value that is not a number, or 0 if the whole batch is wrong."""
     with suppress(Exception):  # whatever it is, it is refused already
         if np.ndim(batch) == 1:
             for position, value in enumerate(batch):
