@@ -69,7 +69,7 @@ def test_deltas_are_added_as_they_were_written() -> None:
     assert confidence(0.1, 0.2) == "70 %"
     assert confidence(0.7, 0.7) == "0 %"
     certificate = calibrate(NORMAL, ANOMALOUS, Guarantee(delta_fpr=0.1, delta_fnr=0.2), overlap="raise")
-    assert "jointly 0.7\n" in str(certificate)
+    assert "both together with 70 % confidence." in str(certificate)
 
 
 def test_confidences_are_multiplied_as_they_were_written() -> None:
@@ -90,8 +90,8 @@ def promised(certificate: Certificate) -> Iterator[tuple[str, float, str, float]
     asked = certificate.guarantee
     yield str(asked), 1.0, "confidence ", 1.0
     yield str(_promise(asked)), 100.0, "confidence ", 100.0
-    yield str(certificate), 1.0, "(?:confidence|jointly) ", 1.0
-    yield sentences.promise(certificate), 100.0, "confidence ", 100.0
+    yield str(certificate).split("\n\n")[1], 1.0, "confidence ", 1.0
+    yield sentences.promise(certificate), 100.0, "with ", 100.0
     yield " ".join(sentences.notes(certificate)), 100.0, "(?:onfidence|at least) ", 100.0
     yield " ".join(row["meaning"] for row in account_of(certificate)["verdicts"]), 100.0, "confidence ", 100.0
 
@@ -112,7 +112,7 @@ def test_every_text_that_prints_a_promise_rounds_it_against_itself() -> None:
                 sure = [*certificate.confidences.values(), certificate.confidence]
                 assert all(found <= max(sure) for found in confidences), text
                 if place == 3:
-                    assert confidences == [pytest.approx(certificate.confidence, abs=1e-4)], text
+                    assert confidences == [pytest.approx(certificate.confidence, abs=1e-2)], text
                     assert confidences[0] <= certificate.confidence, text
             seen[place] += len(ceilings) + len(confidences)
     assert min(seen) > trials
@@ -121,13 +121,6 @@ def test_every_text_that_prints_a_promise_rounds_it_against_itself() -> None:
 def test_the_exact_confidence_of_a_budget_is_rounded_down() -> None:
     for n in range(59, 500, 7):
         certificate = calibrate(np.arange(float(n)), np.arange(float(n)) + 1000)
-        for evidence, text in zip(
-            (certificate.fpr, certificate.fnr),
-            numbers_after(str(certificate), "exact confidence "),
-            strict=True,
-        ):
-            assert evidence.budget is not None
-            assert text <= evidence.budget.confidence
         shown = {row["name"]: row for row in account_of(certificate)["reached"]}[
             "Exact confidence of that budget"
         ]

@@ -21,7 +21,7 @@ Y = np.repeat([0, 1], [400, 200])
 
 
 def test_too_few_labels_are_told_loudly() -> None:
-    with pytest.warns(VacuousWarning, match="nothing is promised of the FNR .30 labels; 59 needed"):
+    with pytest.warns(VacuousWarning, match="nothing is promised about the FNR .30 labels; 59 needed"):
         PACWrap(IsolationForest(random_state=0)).fit(X[:430], Y[:430])
 
 

@@ -33,7 +33,9 @@ from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.rule import Thresholds
 from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.report.sentences import briefly
 from support.examples import examples
+from support.reports import facts_told
 from support.resealed import sealed, tampered
 from support.strategies import calibrate_quietly, exact_tail
 
@@ -44,13 +46,8 @@ CLEAR_BELOW = calibrate(NORMAL, FAR).thresholds.clear_below
 
 
 def lines(certificate: Certificate) -> dict[str, str]:
-    """Return a certificate's text by the word each line starts with; unnamed lines join the one above."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in str(certificate).splitlines():
-        name = line[:10].strip() or name
-        found[name] = f"{found[name]}\n{line[11:]}" if name in found else line[11:]
-    return found
+    """Return the promise and the facts of a certificate by their names; unnamed ones join the one above."""
+    return {name: "\n".join(texts) for name, texts in facts_told(certificate).items()}
 
 
 def test_a_separated_certificate_says_everything() -> None:
@@ -59,31 +56,27 @@ def test_a_separated_certificate_says_everything() -> None:
     assert low is not None
     assert high is not None
     assert low < certificate.rule.anomaly_from < high
-    high_normals, low_anomalies = np.count_nonzero(high <= NORMAL), np.count_nonzero(low > FAR)
     text = lines(certificate)
     assert text["asked"] == "FPR <= 0.05 (confidence 0.95), FNR <= 0.05 (confidence 0.95)"
     # the product of the exact confidences, which are independent: 0.957685...^2
-    assert text["promised"] == f"{text['asked']}; jointly 0.917161"
+    assert text["promise"].endswith(" of anomalies are missed: both together with 91 % confidence.")
     assert certificate.confidence == pytest.approx(prod(certificate.confidences.values()), rel=1e-15)
-    assert text["rule"] == f"anomaly from {certificate.rule.anomaly_from!r} on, normal below"
+    assert text["rule"] == f"anomaly from {certificate.rule.anomaly_from:.4g} on, normal below (rounded)"
     always = lines(calibrate(NORMAL, FAR, overlap="abstain_always"))
-    assert always["rule"] == f"normal below {low!r}, anomaly from {high!r} on, abstain between"
+    assert always["rule"] == f"normal below {low:.4g}, anomaly from {high:.4g} on, else undecided (rounded)"
     assert text == always | {"rule": text["rule"]}
-    assert text["regime"] == (
-        f"separated: {Regime.SEPARATED.explanation}\n"
-        f"{high_normals} of 2,000 normal scores lie at or above clear_below; the budget is 83\n"
-        f"{low_anomalies} of 2,000 anomalous scores lie below alarm_from; the budget is 83"
-    )
-    assert text["normal"] == "2,000 scores, error budget 83, exact confidence 0.957685"
+    assert text["regime"] == f"separated: {Regime.SEPARATED.explanation}"
+    assert text["normal"] == "2,000 labels, 83 errors allowed"
     assert text["anomalous"] == text["normal"]
-    assert text["assumes"].splitlines() == list(map(str, OF_DRAWS))
+    assert text["assumes"] == briefly(OF_DRAWS)
     assert "overlap" not in text
     assert not certificate.empty
 
 
 def test_deltas_that_leave_no_joint_confidence_say_so() -> None:
     certificate = calibrate(NORMAL, FAR, Guarantee(delta_fpr=0.5, delta_fnr=0.5), overlap="raise")
-    assert lines(certificate)["promised"].endswith("; jointly 0")
+    alone = "false alarms with 50 % confidence, missed anomalies with 50 % confidence"
+    assert lines(certificate)["promise"].endswith(f": {alone}.")
     assert certificate.confidence == 0.0
 
 
@@ -99,7 +92,7 @@ def test_the_confidence_in_both_ceilings_is_the_product_of_the_exact_ones(
         exact *= 1 - exact_tail(evidence.budget.errors, evidence.n, 0.05)
     assert found.confidence == pytest.approx(float(exact), rel=1e-13)
     assert found.confidence == pytest.approx(stated, abs=1e-6)
-    assert f"jointly {stated}" in str(found)
+    assert f"both together with {int(100 * stated)} % confidence" in lines(found)["promise"]
 
 
 @pytest.mark.parametrize(
@@ -124,14 +117,14 @@ def test_confidences_multiply_only_where_no_ceiling_is_chosen_on_both_classes(
 def test_the_bounds_of_a_curve_and_its_thresholds_hold_with_the_product() -> None:
     curve = certify_curve(NORMAL, NEAR)
     assert curve.confidence == curve.balanced().confidence == 0.9025
-    assert "both rates jointly 0.9025" in str(curve)
+    assert "both rates together with 90 % confidence." in str(curve)
 
 
 @pytest.mark.parametrize("usual", [OF_SUBJECTS, OF_SERIES])
 def test_the_deltas_of_classes_that_depend_on_each_other_add_up(usual: tuple[Assumption, ...]) -> None:
     found = replace(calibrate(NORMAL, FAR), assumptions=usual)
     assert found.confidence == 0.9
-    assert "; jointly 0.9\n" in str(found)
+    assert "both together with 90 % confidence" in lines(found)["promise"]
     # room for shift or wrong labels, or weights, change nothing of that
     for options in ({"noise": True}, {"shift": True}, {"weights": True}):
         assert replace(found, assumptions=assumed(usual, **options)).confidence == 0.9
@@ -155,7 +148,7 @@ def test_a_side_without_a_budget_takes_nothing_of_the_confidence() -> None:
     lacking = calibrate(NORMAL, FAR[:10])
     assert list(lacking.confidences) == ["FPR"]
     assert lacking.confidence == lacking.confidences["FPR"] == pytest.approx(0.957685, abs=1e-6)
-    assert "jointly" not in str(lacking)
+    assert "together" not in str(lacking)
     nothing = calibrate(NORMAL[:10], FAR[:10])
     assert (nothing.confidence, nothing.confidences) == (1.0, {})
 
@@ -164,8 +157,11 @@ def test_an_overlapping_certificate_swaps_the_thresholds_in_its_rule() -> None:
     certificate = calibrate(NORMAL, NEAR)
     low, high = certificate.thresholds.clear_below, certificate.thresholds.alarm_from
     text = lines(certificate)
-    assert text["rule"] == f"normal below {low!r}, anomaly from {high!r} on, abstain between"
-    assert text["regime"].startswith(f"overlapping: {Regime.OVERLAPPING.explanation}\n")
+    assert text["rule"] == f"normal below {low:.4g}, anomaly from {high:.4g} on, else undecided (rounded)"
+    assert text["regime"] == f"overlapping: {Regime.OVERLAPPING.explanation}"
+    high_normals = np.count_nonzero(low <= NORMAL)
+    made = f"83 errors allowed; keeping the FNR would make {high_normals:,}"
+    assert text["normal"] == f"2,000 labels, {made}"
     assert not certificate.empty
 
 
@@ -179,11 +175,11 @@ def test_a_vacuous_certificate_says_how_many_labels_are_missing() -> None:
         "3 anomalous scores cannot certify FNR <= 0.1 at delta = 0.1; at least 22 are needed, or ask for"
         " 0.5359",
     )
-    assert text["rule"] == "never cleared, never an alarm, abstain between"
-    assert text["normal"] == "35 scores, too few for any error budget"
-    assert text["promised"] == (
-        "FPR: nothing (35 labels; 59 needed, or ask for 0.08204), FNR: nothing (3 labels; 22 needed, or ask"
-        " for 0.5359)"
+    assert text["rule"] == "every point is left undecided"
+    assert text["normal"] == "35 labels, too few: at least 59 are needed, or ask for 0.08204"
+    assert text["anomalous"] == "3 labels, too few: at least 22 are needed, or ask for 0.5359"
+    assert text["promise"].startswith(
+        "Nothing is promised yet, because too few points are labelled: 35 normal"
     )
     assert certificate.empty
 
@@ -191,19 +187,23 @@ def test_a_vacuous_certificate_says_how_many_labels_are_missing() -> None:
 def test_one_vacuous_side_leaves_the_other_its_threshold() -> None:
     clears = calibrate(NORMAL[:35], FAR)
     assert lines(clears)["rule"] == (
-        f"normal below {clears.thresholds.clear_below!r}, never an alarm, abstain between"
+        f"normal below {clears.thresholds.clear_below:.4g}, never an alarm, else undecided (rounded)"
     )
     alarms = calibrate(NORMAL, FAR[:35])
     assert lines(alarms)["rule"] == (
-        f"never cleared, anomaly from {alarms.thresholds.alarm_from!r} on, abstain between"
+        f"never normal, anomaly from {alarms.thresholds.alarm_from:.4g} on, else undecided (rounded)"
     )
     assert len(clears.diagnosis) == len(alarms.diagnosis) == 1
     # what too few labels cannot keep is asked for, and not promised
     both = "FPR <= 0.05 (confidence 0.95), FNR <= 0.05 (confidence 0.95)"
     assert lines(clears)["asked"] == lines(alarms)["asked"] == both
-    lacking = "nothing (35 labels; 59 needed, or ask for 0.08204)"
-    assert lines(clears)["promised"] == f"FPR: {lacking}, FNR <= 0.05 (confidence 0.95)"
-    assert lines(alarms)["promised"] == f"FPR <= 0.05 (confidence 0.95), FNR: {lacking}"
+    for found, kept, lacking in (
+        (clears, "anomalies are missed", "false alarms"),
+        (alarms, "normal points raise a false alarm", "missed anomalies"),
+    ):
+        promise = lines(found)["promise"]
+        assert promise.startswith(f"In the long run, at most 5 % of {kept}, with 95 % confidence. Nothing is")
+        assert f"Nothing is promised about {lacking} yet, because too few points are labelled: 35" in promise
 
 
 @pytest.mark.parametrize(
@@ -213,11 +213,13 @@ def test_one_vacuous_side_leaves_the_other_its_threshold() -> None:
 def test_a_one_sided_certificate_promises_one_rate(guarantee: Guarantee, kept: str, silent: str) -> None:
     certificate = calibrate(NORMAL, FAR, guarantee)
     text = lines(certificate)
-    assert text["asked"] == text["promised"] == f"{kept} <= 0.05 (confidence 0.95)"
-    assert text[silent] == "2,000 scores, nothing promised"
+    assert text["asked"] == f"{kept} <= 0.05 (confidence 0.95)"
+    assert text["promise"].startswith("In the long run, at most 5 % of ")
+    assert text["promise"].count("Nothing is promised about ") == 1
+    assert text[silent] == "2,000 labels, nothing asked for"
     alarm_from, clear_below = certificate.thresholds.alarm_from, certificate.thresholds.clear_below
     tau = clear_below if alarm_from is None else alarm_from
-    assert text["rule"] == f"anomaly from {tau!r} on, normal below"
+    assert text["rule"] == f"anomaly from {tau:.4g} on, normal below (rounded)"
     assert certificate.diagnosis == ()
     assert tau is not None
     assert certificate.rule == Rule(tau, tau)
@@ -227,7 +229,7 @@ def test_a_one_sided_certificate_promises_one_rate(guarantee: Guarantee, kept: s
 def test_one_sided_without_labels_never_alarms_or_always_does() -> None:
     assert lines(calibrate(NORMAL[:5], FAR, Guarantee(max_fnr=None)))["rule"] == "never an alarm"
     always = calibrate(NORMAL, FAR[:5], Guarantee(max_fpr=None))
-    assert lines(always)["rule"] == "anomaly from -inf on, normal below"
+    assert lines(always)["rule"] == "always an alarm"
     assert always.verdicts([-inf, 0.0, inf]).tolist() == [1, 1, 1]
 
 
@@ -241,8 +243,8 @@ def test_algorithm_1_names_its_level_and_what_was_promised_instead() -> None:
     ceiling = certificate.fpr.ceiling
     assert ceiling == pytest.approx(0.05 + 0.1 * level)
     assert text["asked"].startswith("FPR <= 0.05 (")
-    assert text["promised"].startswith(f"FPR <= {ceiling:.4g} (confidence 0.95), FNR <= {ceiling:.4g} (")
-    assert text["rule"] == f"anomaly from {certificate.rule.anomaly_from!r} on, normal below"
+    assert f"at most {100 * ceiling:.4g} % of anomalies are missed" in text["promise"]
+    assert text["rule"] == f"anomaly from {certificate.rule.anomaly_from:.4g} on, normal below (rounded)"
     reached = f"algorithm1: level {level + 1} reached of 10 fixed beforehand;"
     assert text["overlap"] == f"{reached} the choice is covered by delta"
     uncorrected = calibrate(NORMAL, NEAR, overlap=Algorithm1(correction=None))
@@ -256,11 +258,11 @@ def test_a_held_certificate_says_which_side_was_kept(word: str, held: str) -> No
     assert text["overlap"] == (
         f"{word}: the {held} ceiling is kept; the other is certified from counted errors"
     )
-    assert f"{held} <= 0.05 (confidence 0.95)" in text["promised"]
+    kept = "normal points raise a false alarm" if held == "FPR" else "anomalies are missed"
+    assert f"at most 5 % of {kept}" in text["promise"]
     assert certificate.rule.single
     tau = certificate.rule.anomaly_from
-    kept = certificate.thresholds.clear_below if held == "FNR" else certificate.thresholds.alarm_from
-    assert tau == kept
+    assert tau == (certificate.thresholds.clear_below if held == "FNR" else certificate.thresholds.alarm_from)
     assert certificate.exclusions == Thresholds(tau, tau)
 
 
@@ -274,7 +276,7 @@ def test_without_a_certified_threshold_everything_is_abstained() -> None:
     assert certificate.exclusions == Thresholds(alarm_from=inf, clear_below=-inf)
     assert set(certificate.verdicts([-inf, 0.0, inf])) == {-1}
     text = lines(certificate)
-    assert text["promised"].startswith("nothing: no single threshold can be certified")
+    assert text["promise"].startswith("Nothing is promised: no single threshold can be certified")
     assert text["overlap"].startswith("algorithm1: none reached of 10")
 
 

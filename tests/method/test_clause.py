@@ -10,9 +10,8 @@ CERTIFICATE = calibrate(range(100), {"a": range(200, 300)})
 
 
 def test_a_clause_says_what_its_points_contributed() -> None:
-    words = "100 scores, error budget 1, exact confidence 0.962918, threshold 201.0"
-    assert CERTIFICATE.clause("anomalous", "a").words == words
-    assert Clause(Population("normal"), None, None, 7, "0" * 16).words == "7 scores, nothing asked for"
+    assert CERTIFICATE.clause("anomalous", "a").words == "100 labels, 1 error allowed"
+    assert Clause(Population("normal"), None, None, 7, "0" * 16).words == "7 labels, nothing asked for"
 
 
 def test_a_clause_that_promises_nothing_is_sure_of_nothing() -> None:

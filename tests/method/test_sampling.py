@@ -19,6 +19,8 @@ from pac_wrap.method.promise import OF_DRAWS, OF_SERIES
 from pac_wrap.method.provenance import Sampling
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import rendered
+from pac_wrap.report.sentences import briefly
+from support.reports import facts_told
 from support.shell import CERTIFICATE, invoke, succeeded
 from support.strategies import refusal
 
@@ -41,16 +43,6 @@ CARRYING = replace(PLAIN, sampling=BLOCKS, assumptions=OF_SERIES)
 
 def made(**changed: Any) -> Sampling:
     return Sampling(**(FIELDS | changed))
-
-
-def text_of(certificate: Certificate) -> dict[str, list[str]]:
-    """Return the lines of a certificate's text by their headings; unnamed lines join the one above."""
-    found: dict[str, list[str]] = {}
-    name = ""
-    for line in str(certificate).splitlines():
-        name = line[:10].strip() or name
-        found.setdefault(name, []).append(line[11:])
-    return found
 
 
 def tampered(change: Callable[[dict[str, Any]], object]) -> str:
@@ -121,22 +113,22 @@ def test_its_text_names_windows_and_split() -> None:
 
 
 def test_a_certificate_tells_windows_split_worth_and_mixing() -> None:
-    text, plain = text_of(CARRYING), text_of(PLAIN)
+    text, plain = facts_told(CARRYING), facts_told(PLAIN)
     assert text["series"] == [
         str(BLOCKS),
         "worth about 80 independent normal scores and about 10 independent anomalous scores",
     ]
-    assert text["assumes"] == list(map(str, OF_SERIES))
-    assert "as good as independent draws (mixing)" in text["assumes"][0]
-    assert not any("independent draws from one distribution" in line for line in text["assumes"])
+    assert text["assumes"] == [briefly(OF_SERIES)]
+    assert text["assumes"][0].startswith("mixing: ")
+    assert "independent points" not in text["assumes"][0]
     assert "series" not in plain
-    assert plain["assumes"] == list(map(str, OF_DRAWS))
+    assert plain["assumes"] == [briefly(OF_DRAWS)]
     # 80 normal and ten anomalous scores do not carry the ceilings; all else is as without a series
-    only = "only if points of one series do not depend on each other: "
-    kept, _, _ = plain["promised"][0].partition("; jointly")
-    assert text["promised"][0].startswith(f"{only}{kept}; jointly")
+    kept, _, _ = plain["promise"][0].partition(": both together")
+    assert text["promise"][0].startswith(kept.replace("In the", "If the points were independent, in the"))
+    assert "They are not independent: the 400 normal points count as about 80; " in text["promise"][0]
     assert CARRYING.overstated == ("normal", "anomalous")
-    same = set(plain) - {"assumes", "promised"}
+    same = set(plain) - {"assumes", "promise"}
     assert {name: text[name] for name in same} == {name: plain[name] for name in same}
 
 
@@ -294,7 +286,7 @@ def test_show_prints_windows_split_worth_and_mixing(tmp_path: Path) -> None:
     shown = " ".join(succeeded("show", path).split())
     assert str(BLOCKS) in shown
     assert "worth about 80 independent normal scores and about 10 independent anomalous scores" in shown
-    assert all(str(sentence) in shown for sentence in OF_SERIES)
+    assert briefly(OF_SERIES) in shown
 
 
 def test_show_refuses_a_tampered_file_in_one_sentence(tmp_path: Path) -> None:

@@ -69,5 +69,5 @@ def test_a_notebook_shows_a_few_escaped_lines_that_run_nothing(certificate: Cert
 
     Tags().feed(text)
     assert set(tags) == {"div", "p", "strong", "table", "tr", "th", "td"}
-    assert "<strong>Certified.</strong> The rate of future normal points" in text
+    assert "<strong>Certified.</strong> In the long run, at most 5 % of normal points" in text
     assert len(text) < 5000

@@ -25,7 +25,7 @@ from support.shell import invoke, write
 
 NORMAL, FEW = np.arange(200.0), np.arange(300.0, 330.0)
 SCORES, LABELS = np.r_[NORMAL, FEW], np.repeat([0, 1], [200, 30])
-SENTENCE = "nothing is promised of the FNR (30 labels; 59 needed, or ask for 0.09504)"
+SENTENCE = "nothing is promised about the FNR (30 labels; 59 needed, or ask for 0.09504)"
 
 
 def by_file(folder: Path) -> Certificate:
@@ -81,7 +81,7 @@ def test_nothing_is_said_where_all_is_promised_or_nothing_new_is() -> None:
 
 def test_no_labels_at_all_warn_too() -> None:
     with pytest.warns(
-        VacuousWarning, match=re.escape("nothing is promised of the FNR (no labels; 59 needed)")
+        VacuousWarning, match=re.escape("nothing is promised about the FNR (no labels; 59 needed)")
     ):
         calibrate(NORMAL, [])
     with pytest.warns(VacuousWarning, match="^nothing is promised: no single threshold can be certified"):
@@ -104,23 +104,18 @@ def test_the_ceiling_that_is_named_is_kept_and_a_lower_one_is_not(n: int) -> Non
     [
         (
             (NORMAL, FEW),
-            "FPR <= 0.05 (confidence 0.95), FNR: nothing (30 labels; 59 needed, or ask for 0.09504)",
+            "anomalous  30 labels, too few: at least 59 are needed, or ask for 0.09504",
         ),
-        (
-            (NORMAL, [1.0]),
-            "FPR <= 0.05 (confidence 0.95), FNR: nothing (1 label; 59 needed, or ask for 0.9501)",
-        ),
-        ((NORMAL, []), "FPR <= 0.05 (confidence 0.95), FNR: nothing (no labels; 59 needed)"),
-        (
-            ([], FEW),
-            "FPR: nothing (no labels; 59 needed), FNR: nothing (30 labels; 59 needed, or ask for 0.09504)",
-        ),
-        ((NORMAL, FEW, Guarantee(max_fnr=None)), "FPR <= 0.05 (confidence 0.95)"),
+        ((NORMAL, [1.0]), "anomalous  1 label, too few: at least 59 are needed, or ask for 0.9501"),
+        ((NORMAL, []), "anomalous  0 labels, too few: at least 59 are needed"),
+        (([], FEW), "normal     0 labels, too few: at least 59 are needed"),
+        ((NORMAL, FEW, Guarantee(max_fnr=None)), "anomalous  30 labels, nothing asked for"),
     ],
 )
 def test_promised_never_stands_where_nothing_is(arguments: Any, line: str) -> None:
     shown = str(calibrate(*arguments)).splitlines()
-    assert shown[1] == f"promised   {line}"
+    assert line in shown
+    assert shown[0].startswith("In the long run, " if len(arguments[0]) else "Nothing is promised yet, ")
     assert "on a promised side" not in "\n".join(shown)
 
 
@@ -129,5 +124,5 @@ def test_the_command_says_it_once(tmp_path: Path) -> None:
     by_file(tmp_path)
     done = invoke("calibrate", tmp_path / "t.csv", "--score", "score", "--label", "label")
     assert (done.code, done.err) == (1, "")
-    assert done.out.count("nothing (30 labels; 59 needed, or ask for 0.09504)") == 1
+    assert done.out.count("30 labels, too few: at least 59 are needed, or ask for 0.09504") == 1
     assert "cannot certify" not in done.out

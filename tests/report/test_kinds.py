@@ -8,7 +8,7 @@ import pytest
 
 from pac_wrap import Guarantee, InputError, calibrate
 from pac_wrap.report.account import Account, Figure, account_of
-from pac_wrap.report.numbers import floored
+from pac_wrap.report.numbers import sure
 from pac_wrap.report.render import markdown, rendered
 from support.reports import HOSTILE, table_of
 
@@ -37,9 +37,9 @@ def test_every_kind_has_a_row_and_the_one_that_binds_says_so() -> None:
     missed = int(np.count_nonzero(CERTIFICATE.verdicts(KINDS["stolen"]) == 0))
     assert own[6].endswith(f"({missed} of 400)")
     assert content.status.words == "certified for every kind"
-    listed = f"10 % for kind {HOSTILE!r} and 2 % for kind 'stolen'"
-    assert f"the rate of future anomalies that are called normal is at most {listed}:" in content.headline
-    assert content.headline.endswith(f"all of it together with confidence {floored(CERTIFICATE.confidence)}.")
+    listed = f"10 % of anomalies of kind {HOSTILE!r} and 2 % of kind 'stolen'"
+    assert f", and at most {listed} are missed:" in content.headline
+    assert content.headline.endswith(f"all of it together with {sure(CERTIFICATE.confidence)} confidence.")
     assert CERTIFICATE.confidence > 0.9025
     scores, multiples = figures(content)
     assert scores.kind == "scores"
@@ -52,18 +52,20 @@ def test_every_kind_has_a_row_and_the_one_that_binds_says_so() -> None:
 
 def test_one_ceiling_for_all_kinds_and_many_ceilings_are_said_in_short() -> None:
     same = account_of(calibrate(NORMAL, KINDS, Guarantee(0.05, 0.1)))
-    assert "future anomalies that are called normal is at most 10 % for each of 2 kinds" in same.headline
+    assert "at most 10 % of anomalies of each of 2 kinds are missed" in same.headline
     many = {f"k{i}": RNG.normal(5, 1, 200) for i in range(6)}
     asked = Guarantee(None, {name: 0.05 + 0.01 * i for i, name in enumerate(many)})
     listed = account_of(calibrate(NORMAL, many, asked))
-    assert "is at most 5 % to 10 %, by their kind (see below)" in listed.headline
-    assert "Nothing is promised about normal points" in listed.headline
+    assert (
+        "at most 5 % to 10 % of anomalies are missed, depending on their kind (see below)" in listed.headline
+    )
+    assert "Nothing is promised about false alarms" in listed.headline
     whole = account_of(calibrate(NORMAL, KINDS, Guarantee(0.05, CEILINGS | {None: 0.06})))
-    assert "6 % for all of them as they come" in whole.headline
+    assert "6 % of all kinds together" in whole.headline
     assert any(row[0].startswith("all kinds") for row in table_of(whole, "kinds").rows)
     of_normal = account_of(calibrate({"day": NORMAL}, KINDS["stolen"], Guarantee(0.05, 0.05)))
     assert of_normal.headline.startswith(
-        "The rate of future normal points that are called anomalies is at most 5 %;"
+        "In the long run, at most 5 % of normal points raise a false alarm, and"
     )
 
 

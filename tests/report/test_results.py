@@ -60,7 +60,7 @@ def test_evaluate(tmp_path: Path) -> None:
 
 def test_evaluate_says_that_the_calibration_scores_prove_nothing() -> None:
     assert record("evaluate", CERTIFICATE, *LABELLED)["calibration_scores"] is True
-    assert "This proves nothing" in succeeded("evaluate", CERTIFICATE, *LABELLED)
+    assert "so this is no evidence" in succeeded("evaluate", CERTIFICATE, *LABELLED)
 
 
 def test_evaluate_has_no_ceiling_where_nothing_is_promised_and_exits_as_ever(tmp_path: Path) -> None:

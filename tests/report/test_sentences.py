@@ -21,33 +21,34 @@ from support.reports import report
 from support.shell import succeeded
 
 BOTH = (
-    "The rate of future normal points that are called anomalies is at most {}, and the rate of future"
-    " anomalies that are called normal is at most {}: both together with confidence {}"
+    "In the long run, at most {} of normal points raise a false alarm, and at most {} of anomalies are"
+    " missed: both together with {} confidence."
 )
+FEW = "because too few points are labelled: 10"
 PROMISES = {
-    "separated": BOTH.format("5 %", "5 %", "93.3 %."),
-    "overlapping": BOTH.format("5 %", "5 %", "93.3 %."),
-    "relaxed": BOTH.format("25 %", "25 %", "90 %."),
-    "uncorrected": BOTH.format("25 %", "25 %", "90 %; this confidence is not guaranteed."),
-    "less_confident": BOTH.format("5 %", "5 %", "81 %."),
-    "careless": BOTH.format("5 %", "5 %", "18.65 %."),
-    "fpr": "The rate of future normal points that are called anomalies is at most 10 %, with confidence 95 %;"
-    " nothing is promised about missed anomalies.",
-    "fnr": "The rate of future anomalies that are called normal is at most 10 %, with confidence 95 %;"
-    " nothing is promised about false alarms.",
-    "vacuous": "Every point is left undecided, because too few points are labelled: 10 normal (at least 59"
-    " are needed) and 10 anomalous (at least 59 are needed).",
-    "vacuous_fpr": "No anomaly is ever declared, because too few points are labelled: 10 normal (at least 59"
-    " are needed); the rate of future anomalies that are called normal is at most 5 %, with confidence 95 %.",
-    "vacuous_fnr": "No point is ever called normal, because too few points are labelled: 10 anomalous (at"
-    " least 59 are needed); the rate of future normal points that are called anomalies is at most 5 %, with"
-    " confidence 95 %.",
-    "vacuous_one_sided": "Every point is called normal, because too few points are labelled: 10 normal (at"
-    " least 29 are needed); nothing is promised about missed anomalies.",
-    "vacuous_hold_fnr": "Every point is called an anomaly, because too few points are labelled: 10 anomalous"
-    " (at least 59 are needed); nothing is promised about false alarms.",
-    "nothing": "Nothing is promised, since no single threshold can be certified at any level tried: every"
-    " point is left undecided.",
+    "separated": BOTH.format("5 %", "5 %", "93 %"),
+    "overlapping": BOTH.format("5 %", "5 %", "93 %"),
+    "relaxed": BOTH.format("25 %", "25 %", "90 %"),
+    "uncorrected": BOTH.format("25 %", "25 %", "90 %") + " This confidence is not guaranteed.",
+    "less_confident": BOTH.format("5 %", "5 %", "81 %"),
+    "careless": BOTH.format("5 %", "5 %", "18 %"),
+    "fpr": "In the long run, at most 10 % of normal points raise a false alarm, with 95 % confidence. Nothing"
+    " is promised about missed anomalies.",
+    "fnr": "In the long run, at most 10 % of anomalies are missed, with 95 % confidence. Nothing is promised"
+    " about false alarms.",
+    "vacuous": f"Nothing is promised yet, {FEW} normal (at least 59 are needed) and 10 anomalous (at least 59"
+    " are needed). Every point is left undecided.",
+    "vacuous_fpr": "In the long run, at most 5 % of anomalies are missed, with 95 % confidence. Nothing is"
+    f" promised about false alarms yet, {FEW} normal (at least 59 are needed). No anomaly is ever declared.",
+    "vacuous_fnr": "In the long run, at most 5 % of normal points raise a false alarm, with 95 % confidence."
+    f" Nothing is promised about missed anomalies yet, {FEW} anomalous (at least 59 are needed). No point is"
+    " ever called normal.",
+    "vacuous_one_sided": f"Nothing is promised about false alarms yet, {FEW} normal (at least 29 are needed)."
+    " Every point is called normal. Nothing is promised about missed anomalies.",
+    "vacuous_hold_fnr": f"Nothing is promised about missed anomalies yet, {FEW} anomalous (at least 59 are"
+    " needed). Every point is called an anomaly. Nothing is promised about false alarms.",
+    "nothing": "Nothing is promised: no single threshold can be certified at any level tried. Every point is"
+    " left undecided.",
 }
 
 
@@ -59,7 +60,7 @@ def test_the_promise_is_one_sentence_that_says_no_more_than_what_holds(name: str
 def test_deltas_that_leave_nothing_together_are_stated_one_by_one() -> None:
     asked = Guarantee(0.05, 0.05, 0.6, 0.6)
     found = promise(calibrate(np.arange(300.0), np.arange(1000.0, 1300.0), asked, overlap="raise"))
-    assert found.endswith(": false alarms with confidence 40 %, missed anomalies with confidence 40 %.")
+    assert found.endswith(": false alarms with 40 % confidence, missed anomalies with 40 % confidence.")
 
 
 def test_each_part_on_its_own_is_surer_than_both_together() -> None:
@@ -106,7 +107,7 @@ def said(name: str) -> str:
             "calibrate them with overlap hold_fnr_if_needed (one threshold: it keeps both ceilings",
         ),
         ("overlapping", "ask for a higher ceiling on fresh labels"),
-        ("raised", "false alarms went from 5 % to 18.5 %; the ceiling of missed anomalies went from 5 %"),
+        ("raised", "false alarms rose from 5 % to 18.5 %; the ceiling of missed anomalies rose from 5 %"),
         ("raised", "126 rungs, one for each number of normal errors, were fixed beforehand"),
         ("raised", "calibrate fresh labels with overlap abstain, which may leave points undecided. A second"),
         (
@@ -120,10 +121,10 @@ def said(name: str) -> str:
         ("relaxed", "level 3 was the first that one threshold can keep"),
         (
             "relaxed",
-            "false alarms went from 5 % to 25 %; the ceiling of missed anomalies went from 5 % to 25 %",
+            "false alarms rose from 5 % to 25 %; the ceiling of missed anomalies rose from 5 % to 25 %",
         ),
         ("relaxed", "It was tried at a delta of"),
-        ("less_confident", "the confidence on false alarms went from 95 % to 90.5 %"),
+        ("less_confident", "the confidence in false alarms fell from 95 % to 90.5 %"),
         ("less_confident", "levels with rising deltas of both sides"),
         ("uncorrected", "Delta was not corrected for the choice"),
         ("hold_fnr", "set by the FNR ceiling alone. It misjudges 93 of the 300 points of the other class"),
@@ -192,7 +193,7 @@ def test_a_confidence_that_is_not_proved_is_not_explained_as_if_it_were() -> Non
 
 def test_a_share_is_said_to_hold_in_the_long_run_and_choosing_to_cost_what_relying_does() -> None:
     account = account_of(report("separated"))
-    assert "fresh labelled points, in the long run at least 93.3 % of the certificates" in account["notes"][0]
+    assert "fresh labelled points, in the long run at least 93 % of the certificates" in account["notes"][0]
     assert "or choose between them, all of them add up, which leaves 80 %" in account["thresholds"]["said"][1]
 
 
@@ -200,8 +201,8 @@ def test_the_kind_that_binds_is_named_and_what_more_labels_would_buy() -> None:
     asked = Guarantee(max_fpr=None, max_fnr={"stolen": 0.02, "takeover": 0.1})
     kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
     assert list(binding_words(kinds)) == [
-        "anomalous 'stolen' sets clear_below = 962.0; without it, it would be 984.0, of 'takeover'",
-        "its 1,000 labels allow 12 errors, 1.2 % where the ceiling is 2 %; 4,000 would allow 1.625 %",
+        "anomalous points of 'stolen' set the threshold 962; without them, 'takeover' would set 984",
+        "1,000 labels allow 12 errors (1.2 %, for a ceiling of 2 %); 4,000 would allow 1.625 %",
     ]
 
 

@@ -21,10 +21,11 @@ def test_a_comparison_explains_its_stars_in_80_columns() -> None:
     labels = np.repeat([False, True], 100)
     columns = {name: (np.arange(200.0), labels) for name in ("forest", "boosting")}
     shown = text_of(terminal(account_of_comparison(compare_scores(columns, Guarantee(0.1)), Guarantee(0.1))))
-    first, *_, stars, few = shown.splitlines()
-    assert first == "asked: FPR <= 0.1 (confidence 0.95), FNR <= 0.05 (confidence 0.95), shared by 2"
-    assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9025"
-    assert few.startswith("too few labels for FNR <= 0.05: 100 anomalous ones bound it by 0.0")
+    first, second, *_, stars, few = shown.splitlines()
+    assert first == "asked: FPR <= 0.1 (confidence 0.95), FNR <= 0.05 (confidence 0.95)"
+    assert second == "2 scores share each delta"
+    assert stars == "* best; all bounds hold together, at every threshold, with 90 % confidence"
+    assert few.startswith("too few labels for FNR <= 0.05: 100 anomalous ones keep 0.0")
     assert max(map(len, shown.splitlines())) <= 80
 
 
@@ -44,4 +45,4 @@ def test_the_confidence_of_a_comparison_counts_the_bounds_of_both_rates() -> Non
     asked = Guarantee(contenders[0].curve.normal.bounds[0], None)
     *_, stars = text_of(terminal(account_of_comparison(contenders, asked))).splitlines()
     # a ceiling that is just kept needs no more labels
-    assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9025"
+    assert stars == "* best; all bounds hold together, at every threshold, with 90 % confidence"

@@ -8,6 +8,7 @@ import numpy as np
 
 from pac_wrap.errors import UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
@@ -123,3 +124,13 @@ def make(
         labels = np.repeat([0, 1], [scores.size for scores in fresh])
         metrics = evaluate(certificate.verdicts(np.concatenate(fresh)), labels)
     return Report(certificate, normal, anomalous, source, metrics, detector)
+
+
+def facts_told(result: Certificate) -> dict[str, list[str]]:
+    """Return the promise and the facts of a certificate by their names; unnamed ones join the one above."""
+    account = account_of(result, brief=True)
+    found, name = {"promise": [account.headline]}, ""
+    for fact in account.facts:
+        name = fact.name or name
+        found.setdefault(name, []).append(fact.text)
+    return found

@@ -106,7 +106,7 @@ def calibrate(
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.kinds import KindRequest
     from pac_wrap.report.account import account_of
-    from pac_wrap.report.render import check_ending
+    from pac_wrap.report.render import check_ending, short
     from pac_wrap.report.sentences import Origin
 
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
@@ -159,10 +159,8 @@ def calibrate(
     if form == "json":
         typer.echo(certificate.to_json(), nl=False)
     else:
-        # the user has just named where it comes from
-        typer.echo(str(getattr(certificate, "bare", certificate)))
-        for fact in facts:
-            typer.echo(f"{fact.name:<10} {fact.text}")
+        # a user who has just made a certificate knows its origin
+        typer.echo(short(getattr(certificate, "bare", certificate), None, facts))
     if certificate.empty or getattr(certificate, "overstated", False):
         raise typer.Exit(FAILED)
 
@@ -300,6 +298,7 @@ def curve(
     """
     from pac_wrap.method.curves.curve import CurveRequest
     from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import short
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
         raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give only one of them")
@@ -326,7 +325,7 @@ def curve(
         refused = json.dumps({"kept": False, "reason": reason}, indent=2) + "\n"
         typer.echo(refused if reason else shown.to_json(), nl=False)
     else:
-        typer.echo(reason or str(shown.bare))
+        typer.echo(reason or short(shown.bare, None))
     if reason or found.empty:
         raise typer.Exit(FAILED)
 
@@ -415,6 +414,7 @@ def recalibrate(
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.monitoring.monitor import successor
+    from pac_wrap.report.render import short
 
     loaded = Certificate.load(certificate)
     if loaded.lineage is not None and loaded.lineage.ledger == own_delta:
@@ -429,6 +429,6 @@ def recalibrate(
     made, _ = _certified(reading, Request(asked, loaded.overlap, reading.mark))
     made = replace(made, lineage=place)
     made.save(output)
-    typer.echo(str(made.bare))
+    typer.echo(short(made.bare, None))
     if made.empty:
         raise typer.Exit(FAILED)

@@ -169,7 +169,7 @@ def show(
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
     from pac_wrap.report.account import account_of
-    from pac_wrap.report.render import markdown
+    from pac_wrap.report.render import markdown, short
 
     loaded = load_any(certificate)
     if form == "json":
@@ -177,7 +177,7 @@ def show(
     elif form == "markdown":
         typer.echo(markdown(account_of(loaded, brief=True)), nl=False)
     else:
-        typer.echo(str(loaded))
+        typer.echo(short(loaded, None))
 
 
 def worth(
@@ -239,4 +239,4 @@ def worth(
         found["unlabelled"] = loaded.precision_from_counts(counted, stated)
         found["prevalence"] = loaded.prevalence_from_counts(counted, stated)
     account = account_of_worth(**found)
-    options.tell(account, form, short(account))
+    options.tell(account, form, short(account, None))

@@ -397,20 +397,13 @@ class Assumption(Enum):
         "the points are windows of a time series and depend on each other: the promise holds only if windows"
         " this far apart are as good as independent draws (mixing)",
     )
-    STATIONARY = (
-        5,
-        "within each class, the series is stationary: calibration and future windows have one distribution",
-    )
+    STATIONARY = 5, "in each class, calibration and future windows have one distribution (stationary series)"
     SUBJECTS = (
         6,
         "several calibration points are of one subject and depend on each other: the promise holds only if"
         " points of one subject are as good as independent draws from the distribution of their class",
     )
-    ONE_SOURCE = (
-        7,
-        "calibration points are independent of each other, and those of each class come from one"
-        " distribution",
-    )
+    ONE_SOURCE = 7, "calibration points are independent, and those of each class come from one distribution"
     BOUNDED_SHIFT = (
         8,
         "future points of each class come from the distribution of its calibration points, or from a"
@@ -543,16 +536,13 @@ class Clause:
 
     @property
     def words(self) -> str:
-        """The points, error budget, confidence and threshold, in words."""
-        text = f"{self.n:,} scores"
+        """The number of labels and of the errors that they allow, in words."""
+        text = f"{self.n:,} label{'s' * (self.n != 1)}"
         if self.budget is None:
             return f"{text}, nothing {'asked for' if self.asked is None else 'certified at this threshold'}"
         if self.budget.errors is None:
-            return f"{text}, too few for any error budget: {self.n + self.missing:,} are needed"
-        return (
-            f"{text}, error budget {self.errors:,}, exact confidence {rounded_down(self.budget.confidence)},"
-            f" threshold {self.threshold!r}"
-        )
+            return f"{text}, too few: at least {self.n + self.missing:,} are needed"
+        return f"{text}, {self.budget.errors:,} error{'s' * (self.budget.errors != 1)} allowed"
 
     def problems(self) -> Iterator[str]:
         """Yield contradictions in the clause of a kind, or of one of several classes.

@@ -1,4 +1,4 @@
-"""What a result says, as plain data: texts for people, values for programs; renderers know no more."""
+"""The account of a result as plain data: texts for people, values for programs, and nothing of formats."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Whether something holds: a word that is seen from afar, a few words, and the exit code of a command."""
+    """Whether something holds: one word for the sign of a page, a few words, and an exit code."""
 
     word: str  # certified, raised, partly, none or broken
     words: str
@@ -34,7 +34,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of texts below their columns; `words` are columns that break, `verbatim` texts from outside."""
+    """Rows of texts under columns; `words` are columns that may break, `verbatim` marks texts of users."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -47,14 +47,14 @@ class Table:
 
     @property
     def value(self) -> Any:
-        """What programs read: by default a record for each row."""
+        """The value for programs, by default a record for each row."""
         records = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return records if self.data is None else self.data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
-    """A picture: its kind, what it is drawn from, and a table where nothing can be drawn."""
+    """A picture: its kind, its data, and a table for formats without pictures."""
 
     kind: str
     data: Any
@@ -65,7 +65,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that stands in the account."""
+    """A file within the account."""
 
     name: str
     content: str
@@ -76,7 +76,7 @@ Item = str | Points | Table | Figure | File
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of an account under a title; without items it is for programs alone, which find it by `key`."""
+    """A part of an account under a title; without items only programs see it, under `key`."""
 
     title: str = ""
     items: tuple[Item, ...] = ()
@@ -88,10 +88,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """All that a result says: `facts` in short, `sections` at length, `picture` at a glance.
-
-    `of` names what is told, and `form` the format and the schema of its JSON.
-    """
+    """The account of a result: `facts` in short, `sections` at length; `form` is the format of its JSON."""
 
     title: str = ""
     subtitle: str = ""
@@ -105,7 +102,7 @@ class Account:
     picture: Figure | None = None
 
     def values(self) -> Iterator[tuple[str, Any]]:
-        """Yield each key with what programs read under it."""
+        """Yield each key with its value for programs."""
         for section in self.sections:
             if section.key:
                 yield section.key, section.value
@@ -118,7 +115,7 @@ class Account:
 
 
 def only(**values: Any) -> tuple[Section, ...]:
-    """Return sections that programs alone read."""
+    """Return sections for programs alone."""
     return tuple(Section(key=key, value=value) for key, value in values.items())
 
 
@@ -133,7 +130,7 @@ def facts_of(name: str, texts: "Iterator[str] | list[str] | tuple[str, ...]") ->
         yield Fact("" if place else name, text)
 
 
-# by the name of a class, since a module is loaded for what it tells of alone
+# by the names of classes, so that only the module in use is loaded
 _BUILDERS: Final = {
     "Report": ("certificate", "account_of_certificate"),
     "Certificate": ("certificate", "account_of_certificate"),
@@ -152,8 +149,8 @@ _IN_SHORT: Final = {
 def account_of(result: Any, *about: Any, brief: bool = False, **more: Any) -> Account:
     """Return the account of a result; `brief`, only its short account.
 
-    A certificate takes its calibration scores, or a mapping of kinds to such, and `metrics`, `detector`,
-    `prevalence`, `source`, `in_time`; one of groups the scores of some groups, `detector` and `measured`.
+    A certificate takes its calibration scores, also by kind, and `metrics`, `detector`, `prevalence`,
+    `source`, `in_time`; one of groups takes the scores of some groups, `detector` and `measured`.
     """
     builders = _BUILDERS | (_IN_SHORT if brief else {})
     names = (one.__name__ for one in type(result).__mro__)

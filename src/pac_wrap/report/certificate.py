@@ -1,4 +1,4 @@
-"""The account of a certificate: what it promises, what that means in practice, and what it rests on."""
+"""The account of a certificate: its promise, the consequences in practice, and the evidence."""
 
 import json
 import platform
@@ -19,7 +19,7 @@ from pac_wrap.method.promise import LABELS
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, before_shift
 from pac_wrap.method.rule import Regime, Verdict
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
-from pac_wrap.report.numbers import ceiling, confidence, exact, floored, least, percent, share, told_apart
+from pac_wrap.report.numbers import ceiling, confidence, exact, least, percent, share, sure, told_apart
 from pac_wrap.report.pictures import (
     Window,
     bands,
@@ -54,25 +54,25 @@ PER: Final = 1000
 MOST_MULTIPLES: Final = 24
 SHORT_NAME: Final = 24
 AGAIN: Final = "Calibrate again, on fresh points, when the detector is retrained or the data change."
-# a prevalence to begin with, where no point tells one, and a ceiling, where none was asked for
+# the prevalence and the ceiling to begin with where none is known
 _RARE, _USUAL = 0.01, 0.05
 _WORK: Final = {
     "alarms": "Alarms",
-    "right": "of which right",
-    "false_alarms": "of which false",
+    "right": "Right alarms",
+    "false_alarms": "False alarms",
     "missed": "Missed anomalies",
     "undecided": "Undecided",
 }
-# looser ceilings that are shown, in units of what is certified; tighter ones, as parts of what was asked
+# looser ceilings, in units of the certified one; tighter ones, as parts of the one asked for
 _LOOSER: Final = (1.5, 2.0, 4.0)
 _TIGHTER: Final = (1, 2, 5, 10)
 _TOLERATED: Final = 10
 _TABLES: Final = 10
-_LONGEST: Final = 100_000  # characters of a certificate that stands in its page
+_LONGEST: Final = 100_000  # characters of a certificate within its page
 _NOTHING: Final = "not promised"
 _TOO_FEW: Final = "none yet, too few points"
-_UNDECIDED: Final = "Undecided: neither an alarm nor an all-clear. Have these points looked at."
-# how measured rates are found on a page, where a terminal has fewer words
+_UNDECIDED: Final = "Undecided: someone has to look at these points."
+# findings about measured rates, for a page
 _FINDINGS: Final = {
     "no promise": "nothing promised",
     "no points": "not measured",
@@ -80,35 +80,32 @@ _FINDINGS: Final = {
     "exceeded": "significantly above the ceiling",
     "above, not significantly": "above the ceiling, not significantly",
 }
-# theory.md, section 9: what is chosen after these labels were seen has another chance to fail
-_AGAIN: Final = (
-    "A second strategy or ceiling on the same labels would not keep its promise, because these labels led to"
-    " it."
-)
-# as Python spells them, and as a shell does
+# theory.md, section 9: a choice made after seeing these labels has another chance to fail
+_AGAIN: Final = "On these same labels, a second strategy or ceiling would lose the confidence that it states."
+# in Python, and in a shell
 _HOLD: Final = "overlap hold_fnr or hold_fpr; --overlap hold-fnr or hold-fpr"
 _BREAKS: Final = (
     "Calibration points that the detector was trained on, or copies of training rows.",
     "Points that were labelled because of their scores, such as reviewed alarms.",
     "A detector that is retrained or rescaled after the calibration.",
-    "Points that depend on each other, such as neighbours in a time series or several records of one patient:"
-    " n then overstates the evidence.",
-    "A shift: future points of a class that differ more from its calibration points than there is room for.",
+    "Dependent points, such as neighbours in a time series or several records of one patient: there is then"
+    " less evidence than n says.",
+    "A distribution shift: future points of a class that differ more than the promise tolerates.",
     "Choosing among several certificates after seeing them, unless they shared delta beforehand.",
-    "Calibrating again as labels come in and keeping the first success: looking after every 20 labels, up to"
-    " 2,000, breaks a ceiling of 5 % in 24 % of runs where delta is 5 %.",
+    "Calibrating again as labels come in until it succeeds: a look after every 20 labels, up to 2,000, breaks"
+    " a ceiling of 5 % in 24 % of runs where delta is 5 %.",
 )
 _NOT_PROMISED: Final = (
-    "A single batch: the rate is promised, and the share of errors in a batch varies around it.",
-    "The calibrations in which the classes come out separated, taken alone: the confidence is that of all"
-    " calibrations, and may be lower among these.",
-    "How often it abstains.",
+    "A single batch: the promise is about the rate, and the share of errors in a batch varies around it.",
+    "Separated calibrations by themselves: the confidence is about all calibrations, and may be lower among"
+    " those with separated classes.",
+    "The share of undecided points.",
     "Anything about a single point.",
 )
 
 
 def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
-    """Return the account of a certificate, of two classes or of their kinds; `Report` has further facts."""
+    """Return the account of a certificate, of two classes or of their kinds; a `Report` adds facts."""
     report = result if isinstance(result, Report) else Report(result, *about, **more)
     picture = None
     if report.normal is not None:
@@ -132,13 +129,13 @@ def _sections(report: Report) -> Iterator[Section]:
     if not kinds:
         yield _held_out(report)
         series = tuple(sentence(f"{one.name}: {one.text}".removeprefix(": ")) for one in report.in_time)
-        heading = "Series that calibrated, and series that were held out"
+        heading = "Calibration series and held-out series"
         yield Section(heading, (Points(series),) if series else (), "in-time", key="in_time", value=series)
         yield _practice(report)
         yield _thresholds(report)
     yield _meant(certificate, verdicts)
-    new_kinds = ("A kind of points that was not there at calibration.",) * kinds
-    yield assumptions(assumed(certificate, at_length=True), *new_kinds)
+    new_kinds = ("Kinds of points that did not occur at calibration.",) * kinds
+    yield assumptions(assumed(certificate), *new_kinds)
     if kinds:
         yield from only(measured=None, listing=None)
     else:
@@ -152,21 +149,18 @@ def _sections(report: Report) -> Iterator[Section]:
     digests = []
     for one in certificate.clauses:
         name = f"{one.of.label.capitalize()} {called(one) if kinds else 'scores'}"
-        digests.append((name, one.digest or "not taken: the database could not compute it"))
+        digests.append((name, one.digest or "none: the database could not compute it"))
     digests.append(("Certificate (its checksum)", checksum_of(text)))
     yield software(certificate.version, tuple(digests), () if kinds else _origin(report))
 
 
 def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
-    """Return the meaning of each score; of kinds, without the shares of each class."""
+    """Return the meaning of each range of scores; without kinds, also the share of each class."""
     heads: tuple[str, ...] = ("Score", "Verdict", "Meaning")
     rows: list[tuple[str, ...]] = [(row["scores"], row["verdict"], row["meaning"]) for row in verdicts]
-    caption = "What each score means, whatever the kind of its point."
-    said: tuple[str, ...] = ()
+    caption, said = "The meaning of each score, for points of every kind.", ()
     if not certificate.by_kind:
-        caption = (
-            "What each score means. The shares are counted on the calibration points; they are not promised."
-        )
+        caption = "The meaning of each score. The shares are those of the calibration points, not promised."
         heads += ("Normal points", "Anomalous points")
         for place, row in enumerate(verdicts):
             counts = (row[label].values() for label in LABELS)
@@ -180,12 +174,12 @@ def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
 
 
 def assumptions(texts: tuple[str, ...], *more_not_promised: str) -> Section:
-    """Return the assumptions, the events that would break them, and the limits of the promise."""
+    """Return the assumptions, the events that break them, and the limits of the promise."""
     return Section(
-        "What is assumed, and what would break it",
+        "Assumptions and limits",
         (
             Points(tuple(map(sentence, texts)), "The promise assumes:", "assumptions"),
-            Points(_BREAKS, "What would break it:", "breaks"),
+            Points(_BREAKS, "These break it:", "breaks"),
             Points((*more_not_promised, *_NOT_PROMISED), "It does not cover:", "not_promised"),
         ),
         "assumptions",
@@ -194,16 +188,16 @@ def assumptions(texts: tuple[str, ...], *more_not_promised: str) -> Section:
 
 def embedded(text: str, rules: str) -> Section:
     """Return the certificate itself, unless it is too long for a page."""
-    items: tuple[Item, ...] = ("It is too long for this page; save it beside the page.",)
+    items: tuple[Item, ...] = ("The certificate is too long for this page; save it beside the page.",)
     value = None
     if len(text) <= _LONGEST:
-        said = f"{rules} with every digit, as a file that programs read; loading it never runs code."
+        said = f"{rules} with every digit, as a file for programs; loading it never runs code."
         items, value = (said, File("certificate.json", text)), json.loads(text)
     return Section("The certificate", items, "certificate", True, "certificate", value)
 
 
 def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
-    """Return which software made a certificate and its page, and the digests of what it was made from."""
+    """Return the software that made a certificate and its page, and the digests of the scores."""
     versions = (
         ("Certificate made by pac-wrap-ad", visible(made_by)),
         ("Report made by pac-wrap-ad", __version__),
@@ -211,9 +205,9 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
         ("NumPy", np.__version__),
         ("SciPy", scipy.__version__),
     )
-    guard = "Digests guard against mix-ups, not forgery."
+    guard = "Digests detect mix-ups, not forgery."
     tables = (
-        Table(("What", "Name"), origin, "Where the scores came from.", verbatim=True),
+        Table(("What", "Name"), origin, "Origin of the scores.", verbatim=True),
         Table(("What", "Version"), versions, "Software.", verbatim=True, key="versions", data=dict(versions)),
         Table(("Of", "Digest"), digests, guard, verbatim=True),
     )
@@ -222,19 +216,16 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
 
 
 def _origin(report: Report) -> Pairs:
-    rows = [("Detector", visible(report.detector))] if report.detector else []
-    if report.source is not None:
-        tables = report.source.tables
-        rows += [("Table of scores", visible(table)) for table in tables[:_TABLES]]
-        if len(tables) > _TABLES:
-            rows.append(("More tables", f"{len(tables) - _TABLES:,}"))
-        rows.append(("Column of scores", visible(report.source.score)))
-        rows.append(("Column of labels", visible(report.source.label)))
-    return tuple(rows)
+    source, rows = report.source, [("Detector", report.detector)] if report.detector else []
+    if source is not None:
+        rows += [("Table of scores", table) for table in source.tables[:_TABLES]]
+        rows += [("More tables", f"{len(source.tables) - _TABLES:,}")] * (len(source.tables) > _TABLES)
+        rows += [("Column of scores", source.score), ("Column of labels", source.label)]
+    return tuple((name, visible(text)) for name, text in rows)
 
 
 def _verdicts(report: Report) -> list[dict[str, Any]]:
-    """Return a record for each verdict; without abstention that one is left out, the others never are."""
+    """Return a record for each verdict; that of undecided points only if some score gets it."""
     rule, sizes = report.certificate.rule, report.certificate.sizes
     found, said = ranges(rule), dict(_meanings(report.certificate))
     words = range_words(found)
@@ -262,7 +253,7 @@ def _verdicts(report: Report) -> list[dict[str, Any]]:
 
 
 def _meanings(certificate: Certificate) -> Iterator[tuple[Verdict, str]]:
-    """Yield what each verdict means; nothing where nothing is certified, as every point is undecided then."""
+    """Yield the meaning of each verdict; nothing if nothing is certified, since every point is undecided."""
     clauses = certificate.clauses
     if all(one.certified is None for one in clauses) and not certificate.by_kind:
         return
@@ -272,12 +263,12 @@ def _meanings(certificate: Certificate) -> Iterator[tuple[Verdict, str]]:
     ):
         rates = [one.ceiling for one in clauses if one.of.label == label and one.ceiling is not None]
         if certificate.by_kind and any(one.of.label == label for one in certificate.promises):
-            yield verdict, f"{said} Of each kind of {others} at most its ceiling gets this verdict."
+            yield verdict, f"{said} Each kind of {others} gets it at most as often as its ceiling says."
         elif rates and not certificate.by_kind:
             most = ceiling(rates[0])
-            yield verdict, f"{said} The rate of future {others} that get this verdict is at most {most}."
+            yield verdict, f"{said} In the long run, at most {most} of {others} get this verdict."
         else:
-            yield verdict, f"{said} How many {others} get this verdict is not promised."
+            yield verdict, f"{said} The number of {others} that get this verdict is not promised."
 
 
 def _held_out(report: Report) -> Section:
@@ -290,8 +281,8 @@ def _held_out(report: Report) -> Section:
     for name, rate, top, finding in (
         (f"FPR, {sides[0].mistakes}", metrics.fpr, tops[0], sides[0].finding),
         (f"FNR, {sides[1].mistakes}", metrics.fnr, tops[1], sides[1].finding),
-        ("abstained, normal", metrics.abstained_normal, "none", "no promise"),
-        ("abstained, anomalous", metrics.abstained_anomalous, "none", "no promise"),
+        ("undecided, normal", metrics.abstained_normal, "none", "no promise"),
+        ("undecided, anomalous", metrics.abstained_anomalous, "none", "no promise"),
     ):
         measured, interval = "no points", ""
         if rate.n:
@@ -299,8 +290,8 @@ def _held_out(report: Report) -> Section:
         rows.append((name, measured, interval, f"{rate.n:,}", top, _FINDINGS[finding]))
     columns = ("Rate", "Measured", "Interval", "Points", "Ceiling", "Finding")
     caption = (
-        "Rates on labelled points that were not used to calibrate, with exact intervals. Significantly: by an"
-        " exact one-sided test at 5 %, for one look at these points."
+        "Rates on labelled points that were not used to calibrate, with exact intervals. Significance is that"
+        " of an exact one-sided test at 5 %, for one look at these points."
     )
     findings = {one.name.lower(): _FINDINGS[one.finding] for one in sides}
     data = rates_record(metrics) | {"findings": findings}
@@ -308,14 +299,14 @@ def _held_out(report: Report) -> Section:
 
 
 def _practice(report: Report) -> Section:
-    """Return the alarms and errors that so many future points bring on average: eqs. (48) and (49)."""
+    """Return the alarms and errors among future points, on average: eqs. (48) and (49)."""
     certificate, shares = report.certificate, report.shares
     items: tuple[Item, ...] = ()
     numbers: dict[str, Any] = {}
     precise = None
     if shares is None:
         alone = _without(certificate, 0.0, f"Of {PER:,} future normal points")
-        lead = " ".join(filter(None, (alone, "Other numbers need a prevalence; state yours.")))
+        lead = " ".join(filter(None, (alone, "State your prevalence to see other numbers.")))
     else:
         told = " to ".join(dict.fromkeys(map(percent, shares)))
         among = f"Of {PER:,} future points, if {told} are anomalous"
@@ -326,9 +317,9 @@ def _practice(report: Report) -> Section:
         except InputError as error:
             lead = _without(certificate, shares[0], among) or f"Not counted: {error}."
         else:
-            lead = f"{among}: on average, and all of it with confidence {floored(work.confidence)}."
-            right, sure = least(precision.low), floored(precision.confidence)
-            precise = f"At least {right} of the alarms are right, with confidence {sure}."
+            lead = f"{among}: on average, and all of it with {sure(work.confidence)} confidence."
+            right = f"At least {least(precision.low)} of the alarms are right"
+            precise = f"{right}, with {sure(precision.confidence)} confidence."
             bounds = {kind: getattr(work, kind) for kind in _WORK}
             longest = max(one.high for one in bounds.values())
             bars = tuple(
@@ -343,27 +334,27 @@ def _practice(report: Report) -> Section:
             )
             numbers = {kind: {"from": one.low, "to": one.high} for kind, one in bounds.items()}
             rows = tuple((bar["name"], bar["words"]) for bar in bars)
-            table = Table(("What", "How many"), rows, "Per 1,000 points, on average.")
+            table = Table(("Points", "Number"), rows, "Per 1,000 points, on average.")
             items = (Figure("bars", bars, instead=table), precise)
     value = {"said": lead, "precision": precise, "per": PER, "prevalence": shares} | numbers
-    return Section("What it means in practice", (lead, *items), "practice", key="practice", value=value)
+    return Section("Precision and workload", (lead, *items), "practice", key="practice", value=value)
 
 
 def _without(certificate: Certificate, anomalous: float, among: str) -> str | None:
-    """Return the bounds that the ceiling of the FPR gives alone."""
+    """Return the bound on false alarms that follows from the ceiling of the FPR alone."""
     kept = certificate.fpr.certified
     if kept is None or not certificate.overlap.proved or certificate.empty:
         return None
     # in decimals, so that 1,000 times .98 times .05 is 49 and no more
     false = PER * (1 - Decimal(repr(anomalous))) * Decimal(repr(kept.ceiling))
     return (
-        f"{among}, at most {rounded_up(float(false), digits=3)} are false alarms: on average, with confidence"
-        f" {confidence(kept.delta)}. How many anomalies are caught is not promised."
+        f"{among}, at most {rounded_up(float(false), digits=3)} are false alarms on average, with"
+        f" {confidence(kept.delta)} confidence. Nothing is promised about the anomalies that are caught."
     )
 
 
 def _thresholds(report: Report) -> Section:
-    """Return other thresholds: those of the certified curve, if any can be chosen."""
+    """Return other thresholds of the certified curve, if there is a choice."""
     certificate, heading = report.certificate, "Other thresholds"
     curve = curve_of(certificate, report.normal, report.anomalous)
     choices = () if curve is None else tuple(choices_of(curve))
@@ -371,13 +362,13 @@ def _thresholds(report: Report) -> Section:
         return Section(heading, key="thresholds")
     deltas = curve.normal.delta, curve.anomalous.delta
     left = confidence(*deltas, *(side.delta for side in sides_of(certificate)))
-    sure = (
-        f"These bounds hold at every threshold at once: those of the FPR with confidence"
-        f" {confidence(deltas[0])}, those of the FNR with {confidence(deltas[1])}, all with"
-        f" {floored(curve.confidence)}. So the threshold that you choose, even after looking, is certified."
-        " For that they are a little higher than those of a threshold that a rule fixed beforehand.",
-        "The promise at the top has deltas of its own. If you rely on both, on it and on a threshold chosen"
-        f" here, or choose between them, all of them add up, which leaves {left}.",
+    said = (
+        f"These bounds hold together at every threshold: those of the FPR with {confidence(deltas[0])}"
+        f" confidence, those of the FNR with {confidence(deltas[1])}, all with {sure(curve.confidence)}. So"
+        " they hold at any threshold that you choose, even after looking. For that they are a little higher"
+        " than those of a threshold that a rule fixed beforehand.",
+        "The promise at the top has deltas of its own. To rely on both the promise and a threshold chosen"
+        f" here, or to choose between them, add up all deltas, which leaves {left} confidence.",
     )
     rule, asked = certificate.rule, certificate.guarantee
     shown = scores_picture(rule, report.normal, report.anomalous)
@@ -389,16 +380,16 @@ def _thresholds(report: Report) -> Section:
         "data": script_data(curve, shown["window"], ceilings, start),
         "prevalence": "-".join(f"{one:.4g}" for one in dict.fromkeys(report.shares or (_RARE, _RARE))),
     }
-    columns = ("Chosen for", "Anomaly from", "FPR at most", "FNR at most")
+    columns = ("Choice", "Anomaly from", "FPR at most", "FNR at most")
     rows = tuple(tuple(one.values()) for one in choices)
     table = Table(columns, rows, "Some thresholds of the certified curve.")
-    items = (sure[0], Figure("explorer", picture), table, sure[1])
-    value = {"said": sure, "choices": choices}
+    items = (said[0], Figure("explorer", picture), table, said[1])
+    value = {"said": said, "choices": choices}
     return Section(heading, items, "thresholds", key="thresholds", value=value)
 
 
 def _shift(certificate: Certificate) -> Section:
-    """Return looser ceilings with the farthest shift that keeps each: eq. (77)."""
+    """Return looser ceilings, each with the largest shift that keeps it: eq. (77)."""
     kept = list(before_shift(certificate))
     keys = ("kept", "total_variation", "ratio", "kl", "chi_squared")
     rows = []
@@ -409,17 +400,17 @@ def _shift(certificate: Certificate) -> Section:
                 sizes = ("none" if shift is None else rounded_down(shift.size, digits=4) for shift in found)
                 rows.append((f"{one.name} at most {ceiling(limit)}", *sizes))
     value = [dict(zip(keys, row, strict=True)) for row in rows]
-    heads = ("Ceiling kept", "Total variation", "Density ratio", "KL divergence (nats)")
-    caption = "The farthest shift that keeps a looser ceiling."
+    heads = ("Ceiling", "Total variation", "Density ratio", "KL divergence (nats)")
+    caption = "The largest shift that keeps a looser ceiling."
     table = Table((*heads, "Chi-squared divergence"), tuple(rows), caption)
     lead = (
-        "If future points of a class differ from its calibration points by no more than this, by any one of"
-        " four distances, a looser ceiling still holds, with the same confidence. The share of anomalies may"
-        " change freely: each rate is about one class."
+        "A looser ceiling still holds, with the same confidence, if future points of a class differ from its"
+        " calibration points by no more than this in any one of four distances. The prevalence may change"
+        " freely, because each rate is about one class."
     )
     drawn = Figure("robust", panels({one.name: rate for one, rate in kept}))
     items = (lead, drawn, table) if rows else ()
-    return Section("How much shift it bears", items, "shift", True, "robust", value)
+    return Section("Tolerance of distribution shift", items, "shift", True, "robust", value)
 
 
 def _reached(certificate: Certificate) -> Section:
@@ -429,10 +420,10 @@ def _reached(certificate: Certificate) -> Section:
         *((name, low[name], high[name]) for name in low),
         ("Rule", f"normal_below = {exact(rule.normal_below)}", f"anomaly_from = {exact(rule.anomaly_from)}"),
     )
-    heads, keys = ("What", "Normal points, FPR", "Anomalous points, FNR"), ("name", "normal", "anomalous")
+    heads, keys = ("", "Normal points, FPR", "Anomalous points, FNR"), ("name", "normal", "anomalous")
     caption = (
-        "FPR: the share of normal points that are called anomalies. FNR: the share of anomalous points that"
-        " are called normal. k* is the most errors that n points may show."
+        "FPR: the share of normal points that raise an alarm. FNR: the share of anomalies that are called"
+        " normal. k*: the errors allowed among n points."
     )
     records = [dict(zip(keys, row, strict=True)) for row in rows]
     table = Table(heads, rows, caption, key="reached", data=records)
@@ -441,12 +432,12 @@ def _reached(certificate: Certificate) -> Section:
         *(f"{text}." for text in diagnosis_of(certificate)),
         *certificate.overlap.explanation(certificate.claim),
     )
-    return Section("How it was reached", (table, Points(said, key="explanations")), "reached", folded=True)
+    return Section("Calculation", (table, Points(said, key="explanations")), "reached", folded=True)
 
 
 def _column(side: Side) -> dict[str, str]:
     budget, none = side.budget, _TOO_FEW if side.vacuous else _NOTHING
-    sure = 0.0 if budget is None else budget.confidence
+    exact_sure = "" if budget is None else f"{rounded_down(budget.confidence, 100)} %"
     return {
         "Ceiling asked for": _NOTHING if side.wanted is None else ceiling(side.wanted),
         "Ceiling certified": ceiling(side.ceiling or 1.0) if side.kept else none,
@@ -454,14 +445,14 @@ def _column(side: Side) -> dict[str, str]:
         "Labelled points n": f"{side.n:,}",
         "Error budget k*": none if side.errors is None else f"{side.errors:,}",
         "Delta of that budget": _NOTHING if budget is None else rounded_up(budget.delta),
-        "Exact confidence of that budget": none if side.errors is None else floored(sure),
+        "Exact confidence of that budget": none if side.errors is None else exact_sure,
         "Points beyond the other threshold": "not counted" if side.beyond is None else f"{side.beyond:,}",
         "Threshold": f"{'alarm_from' if side.name == 'FPR' else 'clear_below'} = {exact(side.threshold)}",
     }
 
 
 def _plan(certificate: Certificate) -> Section:
-    """Return the labels that the ceilings asked for need, and those of tighter ones: eq. (4)."""
+    """Return the labels needed for the ceilings asked for and for tighter ones: eq. (4)."""
     asked = [side for side in sides_of(certificate) if side.wanted is not None]
     value, rows = [], []
     for side in asked:
@@ -478,20 +469,20 @@ def _plan(certificate: Certificate) -> Section:
             rows.append((short, f"{none:,}", f"{some:,}", f"{side.at_hand:,} {side.of.label}, {enough}"))
     listed = ", ".join(f"{side.name} {confidence(side.asked_delta)}" for side in asked)
     caption = (
-        "Labels needed for the ceilings that were asked for and for lower ones, at the confidence asked for"
-        f" ({listed}): if none of the labelled points may be misjudged, and if {_TOLERATED} may."
+        "Labels needed for the ceilings asked for and for lower ones, at the confidence asked for"
+        f" ({listed}), if the rule may misjudge none or {_TOLERATED} of them."
     )
     if any(side.effective is not None for side in asked):
-        caption += " At hand: the number of independent points that those of the series are worth."
+        caption += " At hand: the number of independent points that those of the series count as."
     if (more := certificate.overlap.needs_more_labels) is not None:
         caption += f" {more}"
-    heads = ("Promise", "Needed, none misjudged", f"Needed, {_TOLERATED} misjudged", "At hand")
+    heads = ("Promise", "Needed, no error", f"Needed, {_TOLERATED} errors", "At hand")
     table = Table(heads, tuple(rows), caption, key="plan", data=value)
-    return Section("How many labels a promise needs", (table,), "labels", folded=True)
+    return Section("Labels needed", (table,), "labels", folded=True)
 
 
 def _labels(side: Side, lower: float, errors: int = 0) -> int | None:
-    """Return how many labels a ceiling needs if so many are errors; None if no number is enough."""
+    """Return the number of labels that a ceiling needs with some errors; None if no number is enough."""
     found = lower if side.asked is None else side.asked.allowing(lower)
     return None if found < LEAST_CEILING else min_samples(found, side.asked_delta, errors)
 
@@ -503,12 +494,12 @@ def _next_steps(report: Report) -> Iterator[str]:
     for side in both:
         if side.exceeded:
             yield (
-                f"Find out why held-out points exceed the {side.name} ceiling (see what would break the"
-                " promise), and calibrate again on fresh points."
+                f"Find out why held-out points exceed the {side.name} ceiling (see assumptions and limits),"
+                " and calibrate again on fresh points."
             )
     for side in both:
         if side.overstated and side.wanted is not None:
-            worth, budget = "nobody knows how many independent ones", side.budget
+            worth, budget = "an unknown number of independent ones", side.budget
             if side.effective is not None and budget is not None:
                 fewer = Budget.of(side.at_hand, budget.rate, budget.delta)
                 why = f"{side.at_hand + fewer.missing:,} are needed"
@@ -518,7 +509,7 @@ def _next_steps(report: Report) -> Iterator[str]:
                     why = f"{fewer.errors:,} of those may be errors, while the rule misjudges {judged}"
                 worth = f"about {side.at_hand:,} independent ones, and {why}"
             yield (
-                f"Do not rely on the {side.name} yet: {side.n:,} {side.of.label} points are worth {worth}."
+                f"Do not rely on the {side.name} yet: {side.n:,} {side.of.label} points count as {worth}."
                 " Label points of more series, or points farther apart (--every)."
             )
     for side in both:
@@ -537,8 +528,8 @@ def _label_more(side: Side) -> Iterator[str]:
         return
     needed = _labels(side, side.wanted) or 0
     if n >= needed:
-        if side.vacuous:  # enough for one promise at one look, but more than that is covered
-            yield f"Label more {side.of.label} points (at hand {n:,}, needed at least {side.needed:,})."
+        if side.vacuous:  # enough for one promise at one look, but delta covers more than one
+            yield f"Label more {side.of.label} points (at hand {n:,}, needed at least {n + side.missing:,})."
         return
     yield (
         f"Label more {side.of.label} points (at hand {n:,}, needed at least {needed:,}, missing"
@@ -553,14 +544,13 @@ def _label_more(side: Side) -> Iterator[str]:
 
 
 def _decide(report: Report) -> Iterator[str]:
-    """Yield what helps to decide more points, or to get back what was given up for one threshold."""
+    """Yield advice on deciding more points, and on getting back the ceilings that were asked for."""
     certificate = report.certificate
     found, sides = ranges(certificate.rule), sides_of(certificate)
     if all(side.ceiling is None for side in sides):
         yield (
-            "Calibrate on fresh labels with overlap abstain (two thresholds keep both ceilings as far as the"
-            f" labels suffice, and leave the points between them undecided), or hold one side ({_HOLD}) and"
-            f" accept the other rate as it comes. {_AGAIN}"
+            "Calibrate on fresh labels with overlap abstain (two thresholds keep both ceilings, and points"
+            f" between them are undecided), or hold one ceiling ({_HOLD}) and accept the other rate. {_AGAIN}"
         )
     elif certificate.regime is Regime.VACUOUS:
         return
@@ -574,15 +564,15 @@ def _decide(report: Report) -> Iterator[str]:
         how_many = f" ({' and '.join(shares)} calibration points)" if shares else ""
         yield f"Decide who looks at the undecided points{how_many}, and how soon."
         yield (
-            "To have fewer of them, improve the detector so that the classes overlap less, or ask for a"
+            "For fewer undecided points, improve the detector so that the classes overlap less, or ask for a"
             " higher ceiling on fresh labels; more labels help a little."
         )
         if report.normal is not None and certificate.sampling is None:
             yield "To decide every point now, choose one threshold on the curve (see other thresholds)."
         yield (
-            "To decide every point from fresh labels on, calibrate them with overlap hold_fnr_if_needed (one"
-            " threshold: it keeps both ceilings if the classes separate, else the FNR's) or raise (both"
-            f" ceilings raised as little as can be proved). {_AGAIN}"
+            "To decide every point from now on, calibrate fresh labels with overlap hold_fnr_if_needed (one"
+            " threshold, for both ceilings if the classes separate, else for the FNR) or raise (both ceilings"
+            f" rise as little as can be proved). {_AGAIN}"
         )
     elif Verdict.ABSTAIN in found:
         yield (
@@ -592,16 +582,16 @@ def _decide(report: Report) -> Iterator[str]:
         )
     elif any(side.raised or side.less_confident for side in sides):
         yield (
-            "To get back what was asked for, improve the detector so that the classes overlap less, or"
+            "For the ceilings that were asked for, improve the detector so that the classes overlap less, or"
             f" calibrate fresh labels with overlap abstain, which may leave points undecided. {_AGAIN}"
         )
 
 
 def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]:
-    """Yield how far a ceiling can be lowered with the labels at hand."""
+    """Yield the lowest ceiling that as many fresh labels as these can keep."""
     if side.vacuous or not side.at_hand or side.name not in certificate.overlap.keeps:
         return
-    n = f"{side.n:,}{'' if side.effective is None else f', worth about {side.at_hand:,}'}"
+    n = f"{side.n:,}{'' if side.effective is None else f', which count as about {side.at_hand:,}'}"
     lowest = ceiling(side.lowest)
     if side.wanted is None:
         yield (
@@ -622,7 +612,7 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
 
 
 def _kinds(report: Report) -> Section:
-    """Return the promise of each kind, and a small histogram of those that bind and the largest."""
+    """Return the promise of each kind, with small histograms of the binding and the largest kinds."""
     certificate, rule = report.certificate, report.certificate.rule
     said = tuple(sentence(text) for text in binding_words(certificate))
     items: list[Item] = [_kind_table(report), *([Points(said)] if said else [])]
@@ -637,13 +627,13 @@ def _kinds(report: Report) -> Section:
             low, high = (own, report.anomalous) if of_normal else (report.normal, own)
             words = f"{one.n:,} {one.of.label}{', binds' if one in binding else ''}"
             drawn.append(multiple(window, rule, low, high, called(one, SHORT_NAME), words))
-        caption = "Each kind beside the whole of the other class, on one scale, with the rule."
+        caption = "Each kind beside all points of the other class, on one scale, with the rule."
         items.append(Figure("multiples", tuple(drawn), caption))
-    return Section("What is promised of each kind", tuple(items), "parts", key="said", value=said)
+    return Section("The promise of each kind", tuple(items), "parts", key="said", value=said)
 
 
 def _kind_table(report: Report) -> Table:
-    """Return the promise of each kind, the one that binds, and how many of its points are misjudged."""
+    """Return the table of kinds: their promises, which of them bind, and their misjudged points."""
     certificate = report.certificate
     clauses, binding = certificate.clauses, (certificate.fpr, certificate.fnr)
     labels, rows = [one.of.label for one in clauses], []
@@ -668,8 +658,8 @@ def _kind_table(report: Report) -> Table:
         )
     heads = ("Kind", "Class", "Labels", "Ceiling", "Errors allowed", "Threshold alone", "Misjudged")
     caption = (
-        "Every kind has a threshold from its own labels; the rule is that of the kinds that bind. Misjudged:"
-        " calibration points of the kind that the rule gets wrong."
+        "Every kind has a threshold from its own labels; the binding kinds set the rule. Misjudged are the"
+        " calibration points that the rule gets wrong."
     )
     return Table(heads, tuple(rows), caption, key="kinds")
 

@@ -1,7 +1,4 @@
-"""Figures of certificates and results: each function returns the matplotlib Axes it drew on.
-
-Nothing here touches pyplot: a new figure belongs to the caller alone and needs no display.
-"""
+"""Figures of certificates and results: each function returns matplotlib Axes, without pyplot or a display."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +16,7 @@ from pac_wrap.base.arguments import as_scores
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.report.numbers import ceiling, floored, minus, number, written_alike
+from pac_wrap.report.numbers import ceiling, minus, number, sure, written_alike
 from pac_wrap.report.pictures import Window, flags, not_drawn
 from pac_wrap.report.sentences import CONSEQUENCES, ranges
 
@@ -68,8 +65,7 @@ class Style:
         return self.normal if name == "normal" else self.anomalous
 
 
-# Okabe and Ito's blue and vermilion stay apart for every kind of colour vision; on a dark page the blue is
-# their lighter one
+# Okabe and Ito's blue (their lighter one on a dark page) and vermilion suit every kind of colour vision
 _LIGHT: Final = Style(text="#1A1A1A", muted="#595959", faint="#D9D9D9", normal="#0072B2", anomalous="#D55E00")
 _DARK: Final = Style(text="#EDEDED", muted="#B3B3B3", faint="#4D4D4D", normal="#56B4E9", anomalous="#E8702A")
 
@@ -80,7 +76,7 @@ def style(dark: bool = False) -> Style:
 
 
 class _OwnAxes(Axes):
-    """Axes that a notebook shows as the picture they are on, for pyplot does not show it."""
+    """Axes that a notebook shows as a picture."""
 
     def _repr_png_(self) -> bytes:
         picture = BytesIO()
@@ -238,11 +234,7 @@ def plot_scores(
     dark: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the distribution of the scores of each class, the thresholds and the scores that are abstained.
-
-    Both classes share their bins; heights are percent of the class, infinite scores included in its n. Those,
-    and rare ones far outside, are counted above.
-    """
+    """Draw the scores of each class in percent, with the thresholds; a note counts infinite and far scores."""
     classes = {"normal": as_scores(normal, "normal"), "anomalous": as_scores(anomalous, "anomalous")}
     ax, style = prepare(ax, dark)
     rule = certificate.rule
@@ -278,8 +270,8 @@ def plot_scores(
     if rule.ambiguity_region is not None:
         low, high = (float(end) for end in np.clip(rule.ambiguity_region, window.low, window.high))
         look: dict[str, Any] = {"facecolor": style.faint, "linewidth": 0.0, "zorder": 0.5}
-        handles.append(ax.axvspan(low, high, label="abstains", **look))
-    label_axes(ax, style, "score (higher is more anomalous)", "share of class (%)")
+        handles.append(ax.axvspan(low, high, label="undecided", **look))
+    label_axes(ax, style, "score (higher is more anomalous)", "share of the class (%)")
     strip = Strip(ax, style)
     ends = {"normal": rule.normal_below, "anomaly": rule.anomaly_from}
     for flag in reversed(flags(window, rule)):
@@ -292,7 +284,7 @@ def plot_scores(
 
 
 def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
-    """Draw the bound of the FNR against that of the FPR, a point for every threshold; all hold at once."""
+    """Draw the bound of the FNR against that of the FPR, with a point for every threshold."""
     _, fpr, fnr = curve.steps()
     known = (fpr < 1.0) & (fnr < 1.0)
     if not known.any():
@@ -324,7 +316,7 @@ def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
     label_axes(ax, style, below, f"FNR at most (% of anomalies, n = {curve.anomalous.n:,})")
     strip = Strip(ax, style)
     strip.legend(handles, columns=2)
-    strip.note(f"all bounds hold at once, both rates together at confidence {floored(curve.confidence)}")
+    strip.note(f"all bounds of both rates hold together with {sure(curve.confidence)} confidence")
     return ax
 
 

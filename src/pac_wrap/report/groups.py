@@ -1,4 +1,4 @@
-"""The account of a certificate of groups: how many are certified, and what is wrong, the worst first."""
+"""The account of a certificate of groups: the certified ones, and the problems, the worst first."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -32,18 +32,19 @@ from pac_wrap.report.account import (
     facts_of,
     only,
 )
-from pac_wrap.report.certificate import (
-    AGAIN,
-    MOST_MULTIPLES,
-    SHORT_NAME,
-    assumptions,
-    embedded,
-    software,
-)
-from pac_wrap.report.numbers import ceiling, exact, floored, percent, told_apart
+from pac_wrap.report.certificate import AGAIN, MOST_MULTIPLES, SHORT_NAME, assumptions, embedded, software
+from pac_wrap.report.numbers import about, ceiling, percent, sure, told_apart
 from pac_wrap.report.pictures import Drawing, Window, multiple
 from pac_wrap.report.results import assumed, rates_record
-from pac_wrap.report.sentences import LONGEST_NAME, MISTAKES, noted_facts, rule_words, subtitle, title
+from pac_wrap.report.sentences import (
+    LONGEST_NAME,
+    MISTAKES,
+    briefly,
+    noted_facts,
+    rule_words,
+    subtitle,
+    title,
+)
 from pac_wrap.tails.bounds import min_samples
 
 # the normal and the anomalous scores of some groups
@@ -51,13 +52,13 @@ Drawn = Mapping[Group, tuple[Scores, Scores]]
 # groups in the table of a page, and in the short account
 LISTED: Final = 200
 FEW_LISTED: Final = 20
-_MEASURED: Final = ("group", "points", "FPR (max)", "FNR (max)", "abstained", "verdict")
+_MEASURED: Final = ("group", "points", "FPR (ceiling)", "FNR (ceiling)", "undecided", "finding")
 _LONGEST: Final = 40
-_MIXTURE: Final = "about their mixture, as they stand in the table"
+_MIXTURE: Final = "about their mixture as in the table, and about none of them by itself"
 
 
 class Row(NamedTuple):
-    """A group with its own certificate, how many points that leaves undecided, and what it keeps alone."""
+    """A group, its own certificate, the number of undecided points, and the rates that it keeps alone."""
 
     group: Group
     own: Certificate
@@ -82,7 +83,7 @@ def account_of_groups(
     detector: str | None = None,
     measured: GroupMeasured | None = None,
 ) -> Account:
-    """Return the account of groups, with calibration scores of the worst if they are at hand."""
+    """Return the account of groups, with histograms of the worst if their scores are at hand."""
     sections = tuple(_sections(certificate, drawn or {}, measured))
     return replace(groups_in_short(certificate, detector), sections=sections)
 
@@ -95,8 +96,8 @@ def groups_in_short(certificate: GroupCertificate, detector: str | None = None) 
     if not certificate.together and count > 1 and deltas * count >= 1:
         warned.append(
             f"Each promise holds by itself: of {count:,} certified groups, up to"
-            f" {rounded_up(min(deltas, 1.0) * count, 1, 3)} are broken on average. Where all have to hold at"
-            " once, calibrate with --together (together=True)."
+            f" {rounded_up(min(deltas, 1.0) * count, 1, 3)} break theirs on average. If all promises have to"
+            " hold together, calibrate with --together (together=True)."
         )
     return Account(
         f"{title(detector, known)}, by group",
@@ -124,7 +125,7 @@ def _sections(
     heads = ("Group", "Normal labels", "Anomalous labels", "Promise", "Normal below", "Anomaly from")
     rows = tuple(_listed(certificate, row) for row in _rows(certificate, LISTED))
     more = "" if count <= LISTED else f" {count - LISTED:,} more are counted above and not listed."
-    caption = f"The worst first: without a promise, then with most points left undecided.{more}"
+    caption = f"First the groups without a promise, then those with most undecided points.{more}"
     records = {"caption": caption, "rows": Table(heads, rows).value}
     table = Table(heads, rows, caption, key="listing", data=records)
     heading = f"The worst {LISTED:,} of {count:,} groups" if more else f"All {count:,} groups"
@@ -133,7 +134,7 @@ def _sections(
     notes = (certificate.provenance or Provenance()).notes or ()
     yield assumptions(
         (*(f"{text}, in each group" for text in map(str, certificate.assumptions)), *notes),
-        "A group that is not in the calibration table: its points are left undecided.",
+        "Groups that are not in the calibration table: their points are left undecided.",
     )
     yield embedded(certificate.to_json(), "The rules")
     yield software(certificate.version)
@@ -141,15 +142,15 @@ def _sections(
 
 def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
     count, each = len(certificate.groups), certificate.request.guarantee
-    whom = "of each group by itself"
+    whom = "for each group by itself"
     if certificate.together:
         joint = rounded_down(certificate.confidence or 0.0)
         shares = " and ".join(rounded_up(promise.delta) for promise in each.promises)
-        whom = f"of all {count:,} groups at once, everything with {joint}; each group has delta = {shares}"
+        whom = f"for all {count:,} groups together with confidence {joint}; each group has delta = {shares}"
     yield from facts_of("asked", (str(certificate.asked), whom))
     few = int(np.count_nonzero(certificate.columns.vacuous))
     uncertified = int(np.count_nonzero(certificate.columns.empty)) - few
-    counted = [f"{count:,}, of which {count - few - uncertified:,} are certified"]
+    counted = [f"{count:,}; certified: {count - few - uncertified:,}"]
     if few:
         counted.append(f"too few labels: {few:,}{', which follow the pool' * bool(certificate.pooled.any())}")
     if uncertified:
@@ -158,19 +159,18 @@ def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
     if (pool := certificate.pool) is not None:
         points = f"{_points(pool)} of groups with too few labels"
         if pool.empty:
-            text = f"{points} are too few even together: each keeps what its own labels promise"
-            yield Fact("pool", text)
+            yield Fact("pool", f"{points} are too few even together: each group keeps its own promise")
         else:
             yield Fact("pool", f"{_certified(pool)}, for {points}")
-            yield Fact("pool", f"a promise {_MIXTURE}, and about none of them by itself")
+            yield Fact("", f"this promise is {_MIXTURE}")
     worst = [
         f"{line(shown(row.group))}: {row.own.fpr.n:,} normal, {row.own.fnr.n:,} anomalous; {_verdict_of(row)}"
         for row in _rows(certificate, FEW_LISTED)
     ]
     worst += [f"and {count - FEW_LISTED:,} more"] * (count > FEW_LISTED)
     yield from facts_of("worst", worst)
-    yield Fact("unseen", "a group that is not in the calibration table is left undecided")
-    yield from facts_of("assumes", [f"{text}, in each group" for text in map(str, certificate.assumptions)])
+    yield Fact("unseen", "points of a group that is not in the calibration table are left undecided")
+    yield Fact("assumes", f"in each group: {briefly(certificate.assumptions)}")
     yield from noted_facts(certificate.provenance)
 
 
@@ -183,34 +183,33 @@ def _certified(certificate: Certificate) -> str:
 
 
 def line(name: str) -> str:
-    """Return a name, cut where it is too long for a line."""
+    """Return a name, cut if it is too long for a line."""
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
 
 
 def _verdict_of(row: Row) -> str:
-    """Return the promise of a group, and its price."""
+    """Return the promise of a group, its rule, and its share of undecided points."""
     own, rule = row.own, row.own.rule
     if row.pooled:
-        return "too few labels of its own: it follows the pool, whose promise is not its own"
+        return "too few labels: it follows the pool, which promises nothing about it alone"
     if own.regime is Regime.VACUOUS:
         if row.kept[0]:
-            ends = f"anomaly from {exact(rule.anomaly_from)} on, nothing is called normal"
-            return f"too few anomalous labels: {own.fpr.asked} alone is promised; {ends}"
+            ends = f"anomaly from {about(rule.anomaly_from)} on, nothing is called normal"
+            return f"too few anomalous labels: only {own.fpr.asked} is promised; {ends}"
         if row.kept[1]:
-            ends = f"normal below {exact(rule.normal_below)}, nothing is called an anomaly"
-            return f"too few normal labels: {own.fnr.asked} alone is promised; {ends}"
+            ends = f"normal below {about(rule.normal_below)}, nothing is called an anomaly"
+            return f"too few normal labels: only {own.fnr.asked} is promised; {ends}"
         return "too few labels, nothing is promised"
     if own.empty:
         return "no single threshold can be certified, nothing is promised"
-    text = f"anomaly from {exact(rule.anomaly_from)} on"
+    text = rule_words(rule)
     if not rule.single:
-        share = rounded_up(row.left / max(1, sum(own.sizes)), 100)
-        text += f", normal below {exact(rule.normal_below)}; {share} % of these are left undecided"
+        text += f"; {percent(row.left / max(1, sum(own.sizes)))} of these points are undecided"
     return text if own.promises == own.guarantee.promises else f"{_certified(own)}; {text}"
 
 
 def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
-    """Return sentences that say which groups are promised nothing, and why."""
+    """Return sentences that count the groups without a promise, with the reason and an example."""
     columns, found = certificate.columns, []
     for which, why in (
         (columns.vacuous & ~certificate.pooled, "too few labels"),
@@ -234,7 +233,7 @@ def scores_by_group(
     groups: GroupColumn | None,
     anomaly_label: object,
 ) -> Drawn | None:
-    """Return the scores of the worst groups out of three columns, if they are those of the certificate."""
+    """Return the scores of the worst groups from three columns, which must be those of the certificate."""
     if scores is None or labels is None or groups is None:
         if scores is labels is groups is None:
             return None
@@ -270,27 +269,27 @@ def _status(certificate: GroupCertificate) -> Status:
 
 
 def _promise(certificate: GroupCertificate) -> str:
-    """Return in one sentence what holds in every certified group, with the highest ceilings among them."""
+    """Return the promise of the certified groups in one sentence, with the highest ceilings among them."""
     columns, good = certificate.columns, ~certificate.columns.empty
     if not good.any():
-        return "Nothing is promised to any group by itself."
-    clauses, deltas = [], []
-    for label, (errors, mistake) in enumerate(
-        zip(("false alarms", "missed anomalies"), MISTAKES.values(), strict=True)
-    ):
+        return "Nothing is promised about any group by itself."
+    clauses, silent, deltas = [], "", []
+    both = zip(MISTAKES.values(), ("false alarms", "missed anomalies"), strict=True)
+    for label, (words, errors) in enumerate(both):
         ceilings = columns.ceilings[label, good]
         if np.isnan(ceilings).all():
-            clauses.append(f"nothing is promised about {errors}")
+            silent += f" Nothing is promised about {errors}."
             continue
         highest = ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))
-        clauses.append(f"the rate of {mistake} is at most {highest}")
+        clauses.append(f"at most {highest} of {' '.join(words)}")
         deltas.append(float(columns.deltas[label, good].max()))
     asked = [one.delta for one in certificate.request.guarantee.promises]
-    whom = f"In each certified group by itself, with confidence {floored(jointly(certificate, *deltas))}"
+    whom, joint = "each certified group by itself", jointly(certificate, *deltas)
     if certificate.together and all(one <= other for one, other in zip(deltas, asked, strict=False)):
-        whom = f"In all certified groups at once, with confidence {floored(certificate.confidence or 0.0)}"
-    proved = "" if certificate.overlap.proved else "; this confidence is not guaranteed"
-    return f"{whom}: {', and '.join(clauses)}{proved}."
+        whom, joint = "all certified groups together", certificate.confidence or 0.0
+    doubt = "" if certificate.overlap.proved else " This confidence is not guaranteed."
+    said = f"In the long run, {', and '.join(clauses)}: in {whom}, with {sure(joint)} confidence."
+    return f"{said}{doubt}{silent}"
 
 
 def _summary(certificate: GroupCertificate) -> Table:
@@ -299,10 +298,10 @@ def _summary(certificate: GroupCertificate) -> Table:
     rows = []
     for name, which in (
         ("certified", ~columns.empty),
-        ("without a single threshold that can be certified", columns.empty & ~columns.vacuous),
-        ("too small, and follow the pool", pooled),
-        ("too small, and promised one rate", few & kept),
-        ("too small, and promised nothing", few & ~kept),
+        ("overlapping too much for one threshold", columns.empty & ~columns.vacuous),
+        ("too small, following the pool", pooled),
+        ("too small, with a promise on one rate", few & kept),
+        ("too small, without a promise", few & ~kept),
     ):
         if (count := int(np.count_nonzero(which))) or name == "certified":
             n = columns.n[:, which].sum(axis=1)
@@ -311,13 +310,13 @@ def _summary(certificate: GroupCertificate) -> Table:
             if name.endswith("the pool"):
                 share = "as the pool decides"
             rows.append((name, f"{count:,}", f"{n[0]:,}", f"{n[1]:,}", share))
-    heads = ("Groups that are", "How many", "Normal labels", "Anomalous labels", "Left undecided")
-    caption = "What the groups of the calibration table are promised."
+    heads = ("Groups", "Number", "Normal labels", "Anomalous labels", "Undecided")
+    caption = "The promises of the groups in the calibration table."
     return Table(heads, tuple(rows), caption, key="groups")
 
 
 def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Account:
-    """Return the measured rates of each group next to its ceilings, the worst first."""
+    """Return the account of the measured rates of each group next to its ceilings, the worst first."""
     rows, more = _measured_rows(certificate, measured, FEW_LISTED)
     groups = [
         {"group": one} | rates_record(metrics_of(counts))
@@ -333,21 +332,19 @@ def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMea
 
 
 def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Section:
-    """Return the table of the rates that were measured on points that did not calibrate."""
+    """Return the section of rates measured on held-out points."""
     rows, more = _measured_rows(certificate, measured, LISTED)
     notes = [f"{int(measured.counts.sum()):,} points", *[f"{more:,} more groups are not listed"] * (more > 0)]
     caption = f"{'; '.join([*notes, *_measured_notes(certificate, measured)])}."
     table = Table(tuple(head[0].upper() + head[1:] for head in _MEASURED), rows, caption)
     value = {"caption": caption, "rows": table.value}
-    return Section(
-        "Measured on points that did not calibrate", (table,), "measured", False, "measured", value
-    )
+    return Section("Measured on held-out points", (table,), "measured", False, "measured", value)
 
 
 def _measured_notes(certificate: GroupCertificate, measured: GroupMeasured) -> Iterator[str]:
     if measured.unseen:
-        yield f"{measured.unseen:,} rows are in groups never seen, and undecided"
-    yield "exceeded: significantly, by one exact test of all groups at 5 %"
+        yield f"{measured.unseen:,} rows of groups that were not seen at calibration are undecided"
+    yield "exceeded means significantly, by one exact test of all groups at 5 %"
     if certificate.asked.label_noise is not None:
         yield NEW_LABELS
 
@@ -355,7 +352,7 @@ def _measured_notes(certificate: GroupCertificate, measured: GroupMeasured) -> I
 def _measured_rows(
     certificate: GroupCertificate, measured: GroupMeasured, most: int
 ) -> tuple[tuple[tuple[str, ...], ...], int]:
-    """Return the measured rates of the worst groups, and how many groups there are besides."""
+    """Return the measured rates of the worst groups, and the number of other groups."""
     over: dict[Group, list[str]] = {}
     for group, rate in measured.exceeded:
         over.setdefault(group, []).append(rate)
@@ -367,7 +364,7 @@ def _measured_rows(
             value = f"{found.value:.4f}" if found.n else "no points"
             cells.append(f"{value} ({'none' if isnan(limit) else rounded_up(limit)})")
             above |= found.value > limit
-        verdict = "kept" if mine[:, place].any() else "no promise"
+        verdict = "within" if mine[:, place].any() else "no promise"
         if above:
             verdict = "above, not significantly"
         if group in over:
@@ -380,11 +377,11 @@ def _measured_rows(
 def _lead(certificate: GroupCertificate) -> Iterator[str]:
     pool = certificate.pool
     if pool is not None and pool.empty:
-        yield f"The pool of groups that are too small: its {_points(pool)} are too few even together."
+        yield f"The pool of small groups has too few labels even together: {_points(pool)}."
     elif pool is not None:
         yield (
-            f"The pool of groups that are too small: {_certified(pool)}, from {_points(pool)};"
-            f" {rule_words(pool.rule)}. A promise {_MIXTURE}, and about none of them by itself."
+            f"The pool of small groups: {_certified(pool)}, from {_points(pool)};"
+            f" {rule_words(pool.rule)}. This promise is {_MIXTURE}."
         )
     gaps = certificate.gaps()
     yield from (str(gap) for gap in (gaps.fpr, gaps.fnr) if gap is not None and gap.bound is not None)
@@ -433,7 +430,7 @@ def _next(certificate: GroupCertificate, measured: GroupMeasured | None) -> Iter
             f"{min_samples(one.ceiling, one.delta):,} {one.of.label}" for one in each.promises
         )
         groups = "the group" if few == 1 else f"the {few:,} groups"
-        yield f"Label more points of {groups} with too few labels: a promise takes at least {needed} ones."
+        yield f"Label more points of {groups} with too few labels: a promise needs at least {needed} ones."
         if certificate.pool is None:
             yield (
                 "Or give these groups one rule with --pool (pool=True): its promise is about their mixture,"
@@ -441,8 +438,8 @@ def _next(certificate: GroupCertificate, measured: GroupMeasured | None) -> Iter
             )
     if np.any(columns.empty & ~columns.vacuous):
         yield (
-            "Where no single threshold can be certified, let points be left undecided: calibrate fresh labels"
-            " with --overlap abstain."
+            "For groups without a threshold that can be certified, calibrate fresh labels with --overlap"
+            " abstain, which leaves points undecided."
         )
     if measured is None:
         yield "As a check, measure the rates of each group on labelled points that were not used here."

@@ -1,4 +1,4 @@
-"""The account of a monitor, with the evidence of its watches over time; and its metrics for Prometheus."""
+"""The account of a monitor, with its evidence over time; and its metrics for Prometheus."""
 
 from dataclasses import asdict
 from math import log, log10
@@ -17,18 +17,17 @@ _TITLES: Final = {
     UNDECIDED: "Undecided points",
     SCORES: "All scores, without labels",
 }
-# the picture: its height, across in thousandths, and powers of ten beyond which nothing is drawn
+# the picture: across in thousandths, its height, its margin; and the least power of ten
 _WIDTH, _HEIGHT, _TOP = 1000, 160, 10
 _LEAST: Final = -4.0
-# groups whose evidence a page draws: those with alarms, and then those nearest to one
+# groups whose evidence a page draws: first those with alarms, then those nearest to one
 MOST_DRAWN: Final = 12
 
 
 def account_of_monitor(monitor: Monitor) -> Account:
-    """Return the account of a monitor: every alarm, every watch, and the evidence of each over time."""
+    """Return the account of a monitor: its alarms, its monitored rates, and their evidence over time."""
 
     def nearness(pair: tuple[Any, Member]) -> tuple[float, ...]:
-        """Return how near to an alarm a member is: those with one first."""
         one = pair[1]
         return float(bool(one.alarms)), max(watch.log_evidence + log(watch.alpha) for watch in one.watches)
 
@@ -37,8 +36,8 @@ def account_of_monitor(monitor: Monitor) -> Account:
     members = [(f"{called(groups)}: " if groups else "", one) for groups, one in ordered[:MOST_DRAWN]]
     status = Status("certified", "No alarm")
     if alarms or not monitor.points:
-        status = Status("broken", "Alarm", 1) if alarms else Status("none", "Nothing is known", 1)
-    notes = [] if monitor.points else ["No point was counted so far."]
+        status = Status("broken", "Alarm", 1) if alarms else Status("none", "No data yet", 1)
+    notes = [] if monitor.points else ["No point has been counted so far."]
     if monitor.table is not None:
         notes += map(sentence, monitor.notes)
         known: dict[str, Any] = {"unseen": monitor.unseen, "unpromised": monitor.unpromised, "groups": []}
@@ -48,20 +47,20 @@ def account_of_monitor(monitor: Monitor) -> Account:
     else:
         known = _content(monitor, monitor.members[()])
         if monitor.unscored:
-            notes.append(f"{monitor.unscored:,} rows have no score and count nowhere.")
+            notes.append(f"{monitor.unscored:,} rows have no score and are not counted.")
         notes += (f"The {name} is not monitored: no data can contradict it." for name in known["unwatched"])
     if len(alarms) > MOST_DRAWN:
         notes.insert(0, f"{len(alarms) - MOST_DRAWN:,} more alarms are in the JSON.")
     within = "" if monitor.table is None else " Rows are counted within each group."
     lead = (
-        "Each line is what bets on a broken promise have become, on a scale of powers of ten. As long as the"
-        " promise is kept, a line seldom ever reaches the dashed one. What rises far above it is cut off."
+        "Each line is the evidence against a promise, on a scale of powers of ten. While the promise holds, a"
+        " line seldom ever reaches the dashed one, which raises the alarm. Far above it, lines are cut off."
     )
     pictures = (_picture(name, one, watch) for name, one in members for watch in one.watches)
     undrawn = len(ordered) - len(members)
     more = f"{undrawn:,} more groups have no alarm, or evidence further below it than these."
     return Account(
-        "Watch of a certificate",
+        "Monitor of a certificate",
         f"{monitor.rows:,} rows",
         status,
         "\n".join(alarms[:MOST_DRAWN]),
@@ -70,7 +69,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
             *only(alarm=alarms[0] if alarms else None),
             Section(items=tuple(notes)),
             Section("Evidence over time", (lead + within, *pictures, *([more] * bool(undrawn))), "evidence"),
-            Section("What is watched", _watched(members, rounded_up(monitor.alpha)), "watched"),
+            Section("Monitored rates", _watched(members, rounded_up(monitor.alpha)), "watched"),
             *only(**known),
         ),
         of="monitor",
@@ -78,7 +77,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
 
 
 def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
-    """Return every watch and every alarm as records for programs."""
+    """Return all monitored rates and alarms as records for programs."""
     watches = []
     for watch in member.watches:
         facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_evidence": watch.log_evidence}
@@ -103,27 +102,27 @@ def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
             if watch.ceiling is not None:
                 share = f"{watch.count:,} of {watch.n:,}: {watch.rate}" if watch.n else "no points"
                 allowed = rounded_up(watch.ceiling)
-            chance = f"{rounded_up(watch.alpha)}, and {rounded_up(watch.delta)} that the limit is wrong"
+            chance = f"{rounded_up(watch.alpha)}, plus {rounded_up(watch.delta)} for a wrong ceiling"
             rows.append((name + watch.name, share, allowed, chance))
-    caption = "Shares with their confidence sequences, which hold at all times."
+    caption = "Rates with their confidence sequences, which hold at all times."
     return (
-        "As long as nothing exceeds what is allowed, the chance that any watch ever raises an alarm is at"
-        f" most {alpha}, which they share. The chances that a limit is wrong come on top. Neither which rows"
-        " get a label nor the order in which labels arrive may depend on scores or verdicts; only the rows of"
-        " a batch that count together may come in any order.",
-        Table(("watch", "so far", "allowed", "false alarm, ever"), tuple(rows), caption),
+        f"While all rates keep their ceilings, the chance that any alarm is ever raised is at most {alpha},"
+        " which the rates share. The chances that a ceiling is wrong come on top. Neither the choice of the"
+        " labelled rows nor the order of the labels may depend on scores or verdicts; only the rows of one"
+        " batch, which count together, may come in any order.",
+        Table(("Rate", "So far", "Ceiling", "Chance of a false alarm, ever"), tuple(rows), caption),
     )
 
 
 def monitor_metrics(monitor: Monitor) -> str:
-    """Return the numbers of a monitor in the text format of Prometheus, for a file that is scraped."""
+    """Return the numbers of a monitor in the text format of Prometheus."""
     watches: list[tuple[Watch, dict[str, str]]] = []
     rising: list[tuple[dict[str, str], Alarm]] = []
     unscored: list[tuple[dict[str, str], float]] = []
     for groups, one in monitor.members.items():
         labels = {"pool": "true"} if groups else {}
         if len(groups) == 1:
-            # a label that is empty is none to Prometheus, so a group of no name needs another one
+            # Prometheus drops empty labels, so a group without a name needs another one
             labels = {"missing": "true"} if groups[0] is None else {"group": text_of(groups[0]) or ""}
         unscored.append((labels, one.unscored))
         watches += [(watch, labels | {"watch": watch.name}) for watch in one.watches]
@@ -136,17 +135,17 @@ def monitor_metrics(monitor: Monitor) -> str:
         ({"reason": reason}, float(rows)) for reason, rows in reasons.items() if monitor.table is not None
     ]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
-        ("rows_total", "counter", "Rows that were fed.", [({}, monitor.rows)]),
-        ("unscored_total", "counter", "Rows without a score, which count nowhere.", unscored),
+        ("rows_total", "counter", "Rows so far.", [({}, monitor.rows)]),
+        ("unscored_total", "counter", "Rows without a score, not counted.", unscored),
         ("unwatched_total", "counter", "Rows of groups that are not monitored.", apart),
-        ("points_total", "counter", "Points that a watch counts.", [(of, one.n) for one, of in watches]),
+        ("points_total", "counter", "Points that count for a rate.", [(of, one.n) for one, of in watches]),
         ("errors_total", "counter", "Errors, or undecided points.", [(of, one.count) for one, of in shares]),
-        ("limit", "gauge", "The share that is allowed.", [(of, one.ceiling or 0.0) for one, of in shares]),
-        ("rate_low", "gauge", "The share is at least this.", [(of, one.rate.low) for one, of in shares]),
-        ("rate_high", "gauge", "The share is at most this.", [(of, one.rate.high) for one, of in shares]),
+        ("limit", "gauge", "The ceiling of the rate.", [(of, one.ceiling or 0.0) for one, of in shares]),
+        ("rate_low", "gauge", "Lower bound of the rate.", [(of, one.rate.low) for one, of in shares]),
+        ("rate_high", "gauge", "Upper bound of the rate.", [(of, one.rate.high) for one, of in shares]),
         ("log_evidence", "gauge", "Logarithm of evidence.", [(of, one.log_evidence) for one, of in watches]),
-        ("log_bar", "gauge", "Where the alarm is.", [(of, -log(one.alpha)) for one, of in watches]),
-        ("alarm", "gauge", "1 from an alarm on.", [(of, float(of in alarmed)) for _, of in watches]),
+        ("log_bar", "gauge", "Its value at an alarm.", [(of, -log(one.alpha)) for one, of in watches]),
+        ("alarm", "gauge", "1 after an alarm.", [(of, float(of in alarmed)) for _, of in watches]),
         ("alarm_row", "gauge", "The row of the alarm.", batches),
     ]
     lines = []
@@ -160,7 +159,7 @@ def monitor_metrics(monitor: Monitor) -> str:
 
 
 def _labels(labels: dict[str, str]) -> str:
-    """Return labels as Prometheus writes them; foreign text is escaped."""
+    """Return labels in the format of Prometheus, escaped."""
     pairs = []
     for name, value in labels.items():
         plain = value.encode("utf-8", "backslashreplace").decode()
@@ -186,7 +185,7 @@ def _picture(name: str, member: Member, watch: Watch) -> Figure:
     points = " L".join(f"{x(row)} {y(height)}" for row, height in zip(rows, heights, strict=True))
     ticks = tuple((y(power), f"{10.0**power:,.0f}") for power in (0.0, bar))
     evidence, least = evidence_text(watch.log_evidence), f"{1 / watch.alpha:,.0f}"
-    words = f"Evidence {evidence} after {watch.n:,} points; an alarm comes at {least}."
+    words = f"Evidence against it: {evidence} after {watch.n:,} points (alarm at {least})."
     place = None if alarm is None else round(100.0 * alarm / member.rows, 2)
     drawn = {"path": f"M{points}", "bar": y(bar), "alarm": place, "ticks": ticks, "rows": member.rows}
     drawn["size"] = _WIDTH, _HEIGHT, _TOP

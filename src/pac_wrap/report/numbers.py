@@ -19,12 +19,18 @@ def ceiling(rate: float) -> str:
 
 def confidence(*deltas: float) -> str:
     """Return the confidence that is left after some deltas, in percent and rounded down."""
-    return floored(confidence_left(*deltas))
+    return f"{rounded_down(confidence_left(*deltas), 100, _DIGITS)} %"
 
 
-def floored(value: Decimal | float) -> str:
-    """Return an exact confidence in percent, rounded down."""
-    return f"{rounded_down(value, 100, _DIGITS)} %"
+def sure(value: Decimal | float) -> str:
+    """Return a confidence for a sentence: exact where three digits say it, else whole percent down.
+
+    From 99 % on it has as many digits as it takes to tell it from certainty.
+    """
+    left = 1 - Decimal(repr(value) if isinstance(value, float) else value)
+    few = rounded_down(value, 100, 3)
+    exact = Decimal(few) == 100 * (1 - left)
+    return f"{few if exact else rounded_down(value, 100, max(2, -left.adjusted()))} %"
 
 
 def least(share: float) -> str:
@@ -51,15 +57,29 @@ def range_of(low: float, high: float) -> str:
     return f"{least(low)} to {rounded_up(high, 100, told(high))} %"
 
 
-def told_apart(values: Sequence[float]) -> list[str]:
-    """Return scores with six digits, or as many as it takes to tell them apart."""
+def told_apart(values: Sequence[float], few: int = 6) -> list[str]:
+    """Return scores with a few digits, or with as many as tell them apart and write their whole part."""
 
     def written(digits: int) -> list[str]:
         return [f"{value + 0.0:.{digits}g}" for value in values]
 
+    few = max([few, *(len(f"{abs(value):.0f}") for value in values if abs(value) < 1e15)])
     # 17 digits tell any two doubles apart
-    digits = next(digits for digits in range(6, 18) if len(set(written(digits))) == len(set(values)))
-    return [text.replace("-", "\N{MINUS SIGN}").replace("inf", "\N{INFINITY}") for text in written(digits)]
+    digits = next(digits for digits in range(few, 18) if len(set(written(digits))) == len(set(values)))
+    return [minus(text).replace("inf", "\N{INFINITY}") for text in written(digits)]
+
+
+def shortened(*thresholds: float) -> tuple[list[str], bool]:
+    """Return thresholds in ASCII with few digits that tell them apart, and whether they are exact."""
+    plain = str.maketrans({"\N{MINUS SIGN}": "-", "\N{INFINITY}": "inf"})
+    texts = [text.translate(plain) for text in told_apart(thresholds, 4)]
+    return texts, all(float(text) == x for text, x in zip(texts, thresholds, strict=True))
+
+
+def about(threshold: float) -> str:
+    """Return a threshold in few digits, after "about" if it is rounded."""
+    (text,), exact = shortened(threshold)
+    return text if exact else f"about {text}"
 
 
 def exact(value: float | None) -> str:

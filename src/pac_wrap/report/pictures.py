@@ -1,8 +1,4 @@
-"""The pictures of a page, as numbers that its template and its script draw: scores, thresholds, a curve.
-
-Everything across is in percent of the width, so that text keeps its size however wide the page is; outlines
-are paths in a box of 1000 by 100, stretched to their place.
-"""
+"""Pictures of a page, in percent of its width; outlines are paths in a box of 1000 by 100 to be stretched."""
 
 import json
 import warnings
@@ -307,11 +303,7 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Drawing
 
 
 def curve_of(certificate: Certificate, normal: Scores | None, anomalous: Scores | None) -> Curve | None:
-    """Return the curve of the calibration scores, if they are at hand.
-
-    A curve is about independent draws, as many as were planned: windows of a series, several rows of a
-    patient, and labels that were looked at as they came, have none.
-    """
+    """Return the curve of the calibration scores; None without them, or if they were not drawn as planned."""
     asked, drawn = certificate.guarantee, certificate.assumptions == OF_DRAWS
     if normal is None or anomalous is None or not (drawn and certificate.overlap.fixed_sizes):
         return None
@@ -350,10 +342,7 @@ def _alike(fpr: Rates, fnr: Rates) -> int:
 
 
 def script_data(curve: Curve, window: Window, ceilings: tuple[float, float], start: float | None) -> str:
-    """Return the data for the script of a page, as JSON: all that `Curve.at` would give, step by step.
-
-    It begins at a threshold, without one where both bounds are alike, and may stand in an element `script`.
-    """
+    """Return the steps of a curve as JSON for an element `script`, and the threshold to start with."""
     places, fpr, fnr = curve.steps()
     rules = None
     if curve.score_type != "float64":
@@ -385,10 +374,7 @@ def _side(side: CurveSide) -> dict[str, Any]:
 
 
 def _texts(curve: Curve, places: Rates, fpr: Rates, fnr: Rates) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Return a mark, and certificates in which it stands before each name that is put for a number.
-
-    One for each set of rates that are bounded: as its checksum is taken of, and as it is saved.
-    """
+    """Return a mark and, for each set of bounded rates, certificates with marked names for their numbers."""
     kinds = {
         "fpr,fnr": (fpr < 1.0) & (fnr < 1.0),
         "fpr": (fpr < 1.0) & (fnr >= 1.0),

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import sha256
@@ -12,18 +12,23 @@ from importlib.resources import files
 from io import BytesIO
 from math import isfinite, isnan
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pac_wrap.base.files import whole_file, write_text
 from pac_wrap.base.text import escape_markdown
 from pac_wrap.errors import InputError
-from pac_wrap.report.account import Account, Figure, File, Item, Points, Table, account_of, sentence
+from pac_wrap.report.account import Account, Fact, Figure, File, Item, Points, Table, account_of, sentence
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from rich.console import RenderableType
 
 REPORTS: Final = (".html", ".md", ".json", ".svg", ".png")
+# columns of text that no terminal shows, and of the names in it
+WIDTH: Final = 80
+_NAMES: Final = 10
 _PICTURES: Final = (".svg", ".png", ".pdf")
 # files, fonts and connections are not allowed at all, and no style or script but those of the page itself
 _POLICY: Final = "default-src 'none'; style-src {}; {}base-uri 'none'; form-action 'none'"
@@ -77,10 +82,24 @@ def check_ending(path: str | os.PathLike[str]) -> None:
         )
 
 
-def short(result: Any) -> str:
-    """Return the short account of a result as lines."""
+def short(result: Any, width: int | None = WIDTH, more: Iterable[Fact] = ()) -> str:
+    """Return the short account of a result in lines of a width, or of that of the terminal.
+
+    It begins with its headline; every other text stands beside its name, and is indented where it goes on.
+    """
     account = result if isinstance(result, Account) else account_of(result, brief=True)
-    return "\n".join(f"{fact.name:<10} {fact.text}" for fact in account.facts)
+    width = get_terminal_size((WIDTH, 24)).columns if width is None else width
+    lines = [*_lines(account.headline, width), ""] if account.headline else []
+    for fact in (*account.facts, *more):
+        lines += _lines(fact.text, width, f"{fact.name:<{_NAMES}} ")
+    return "\n".join(lines)
+
+
+def _lines(text: str, width: int, start: str = "") -> list[str]:
+    """Return a text in lines that break at spaces alone, and not within "5 %"."""
+    wrapper = TextWrapper(width, start, " " * len(start), break_long_words=False, break_on_hyphens=False)
+    tied = _TIED.sub("\N{NO-BREAK SPACE}", text)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapper.wrap(tied)]
 
 
 def terminal(account: Account) -> "RenderableType":
@@ -141,7 +160,8 @@ def markdown(account: Account) -> str:
     """Return an account as Markdown, without figures; of a short one, its facts in a table."""
     if not account.sections:
         rows = "".join(f"| {fact.name} | {escape_markdown(fact.text)} |\n" for fact in account.facts)
-        return f"| {account.of} | |\n|---|---|\n{rows}"
+        said = f"{escape_markdown(account.headline)}\n\n" if account.headline else ""
+        return f"{said}| {account.of} | |\n|---|---|\n{rows}"
     return "\n\n".join(block for block in _blocks(account) if block) + "\n"
 
 

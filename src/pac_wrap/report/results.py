@@ -23,8 +23,8 @@ from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Counted
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only
-from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
-from pac_wrap.report.sentences import made_facts, sides_of
+from pac_wrap.report.numbers import about, ceiling, confidence, exact_percent, least, range_of, sure
+from pac_wrap.report.sentences import briefly, made_facts, sides_of
 from pac_wrap.series.points import Points, SeriesSplit
 from pac_wrap.tails.bounds import Budget, Rate, cdf, min_samples, upper_bound
 
@@ -32,36 +32,35 @@ if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification
 
 _PROVES_NOTHING: Final = (
-    "This proves nothing: these are the very scores that the certificate was made from. Measure on labelled"
-    " points that were not used to calibrate."
+    "These are the calibration scores themselves, so this is no evidence. Use other labelled points."
 )
 _INTERVALS: Final = "measured, with exact 95 % intervals"
-# ceilings of the FPR that a curve is shown at, and those that labels of each class are counted for
+# ceilings of the FPR in the account of a curve, and those of a table of labels
 _OF_CURVE: Final = (0.01, 0.05, 0.1)
 _CEILINGS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 _CHANCES: Final = (0.5, 0.8, 0.9, 0.95)
-# true rates that are planned for, as shares of a ceiling
+# true rates in a plan, as shares of a ceiling
 _SHARES: Final = (0.1, 0.2, 0.4, 0.6, 0.8)
 _POWER: Final = 0.9
 _LONGEST_ORDER: Final = 500
-# series whose points are worth less together than half of what they are worth one by one differ
+# series differ if their points together count as less than half of what they count as one by one
 _DIFFER: Final = 0.5
 _CLASSES: Final = ((False, "normal", "FPR"), (True, "anomalous", "FNR"))
 Record = dict[str, Any]
 
 
 def rate_record(rate: Rate) -> Record:
-    """Return a measured rate as programs read it."""
+    """Return a measured rate as a record for programs."""
     return {"count": rate.count, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high}
 
 
 def rates_record(metrics: Metrics) -> Record:
-    """Return all measured rates as programs read them."""
+    """Return all measured rates as records for programs."""
     return {field.name: rate_record(getattr(metrics, field.name)) for field in fields(metrics)}
 
 
 def assumed(asked: Guarantee) -> tuple[Section, ...]:
-    """Return the assumption about new labels, which may be wrong, in the comparison with ceilings."""
+    """Return the assumption about noisy new labels, for programs, if label noise is tolerated."""
     return () if asked.label_noise is None else only(assumes=NEW_LABELS)
 
 
@@ -76,7 +75,7 @@ def _cells(rate: Rate) -> tuple[str, str]:
 def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool = False) -> Account:
     """Return the measured rates with their intervals next to the promised ceilings.
 
-    Where the points are those that calibrated, it is said that this proves nothing.
+    A note warns if the points are the calibration points themselves.
     """
     rows, rates = [], rates_record(metrics)
     sides = sides_of(certificate, metrics)
@@ -88,12 +87,12 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
         rows.append((side.name, top, *_cells(side.measured), side.finding))
     for name, rate in (
         ("ERR", metrics.err),
-        ("abstained", metrics.ambiguity),
+        ("undecided", metrics.ambiguity),
         ("  normal", metrics.abstained_normal),
         ("  anomalous", metrics.abstained_anomalous),
     ):
         rows.append((name, "", *_cells(rate), ""))
-    columns = ("", "max", "measured", "errors", "verdict")
+    columns = ("", "ceiling", "measured", "count", "finding")
     table = Table(columns, tuple(rows), _INTERVALS, (0, 4), key="rates", data=rates)
     asked, over = certificate.guarantee, [side.name for side in sides if side.exceeded]
     notes = [_PROVES_NOTHING] * calibrated
@@ -110,25 +109,25 @@ def account_of_measured(measured: Sequence[Measured]) -> Account:
         rows.append((visible(one.name), top, *_cells(one.rate), f"{one.abstained.count:,}", one.finding))
         rates = {"rate": rate_record(one.rate), "abstained": rate_record(one.abstained)}
         records.append({"kind": one.name, "ceiling": one.ceiling} | rates)
-    columns = ("", "max", "measured", "errors", "abstained", "verdict")
+    columns = ("", "ceiling", "measured", "errors", "undecided", "finding")
     over = [one.name for one in measured if one.exceeded]
     table = Table(columns, tuple(rows), _INTERVALS, (0, 5), key="kinds", data=records)
     return Account(status=_measured(over), sections=(Section(items=(table,)), *only(exceeded=over)))
 
 
 def account_of_verification(found: "Verification") -> Account:
-    """Return whether a certificate is what its scores give, and where they differ."""
+    """Return the account of a verification: whether the scores give the certificate, else the differences."""
     status = Status("certified", "verified") if found else Status("broken", "not verified", 1)
     hidden = only(verified=bool(found), differences=found.differences, digested=found.digested)
     return Account(status=status, sections=(Section(items=(str(found),)), *hidden))
 
 
 def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> Account:
-    """Return the account of a comparison at every threshold, the best in each respect with a star."""
+    """Return the account of a comparison at every threshold, with a star at the best of each column."""
     fpr, fnr = asked.max_fpr, asked.max_fnr
     names: dict[str, str] = {}
     if fpr is not None and fnr is not None:
-        names |= {"abstained": "abstained", "common_ceiling": "both rates\nat most"}
+        names |= {"abstained": "undecided", "common_ceiling": "both rates\nat most"}
     if fpr is not None:
         names["fnr_at_max_fpr"] = f"FNR at\nFPR <= {rounded_up(fpr)}"
     if fnr is not None:
@@ -151,7 +150,7 @@ def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> 
         )
         for one in records
     )
-    # which ceilings so few labels keep nowhere; that depends on no score
+    # ceilings that need more labels, whatever the scores
     curve, too_few = contenders[0].curve, []
     for promise in asked.promises:
         side = curve.normal if promise.of.label == "normal" else curve.anomalous
@@ -159,18 +158,19 @@ def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> 
         if lowest > promise.ceiling:
             too_few.append(
                 f"too few labels for {promise.name} <= {rounded_up(promise.ceiling)}: {side.n:,}"
-                f" {promise.of.label} ones bound it by {rounded_up(lowest)} at best"
+                f" {promise.of.label} ones keep {rounded_up(lowest)} at best"
             )
-    sure = confidence_of(contenders)
-    shared = f", shared by {len(contenders):,}" if len(contenders) > 1 else ""
+    joint = confidence_of(contenders)
+    shared = [f"{len(contenders):,} scores share each delta"] * (len(contenders) > 1)
     items: tuple[str | Table, ...] = (
-        f"asked: {asked}{shared}",
+        f"asked: {asked}",
+        *shared,
         Table(("score", "AUC", *names.values()), rows, key="contenders", data=records),
-        f"* the best; all bounds, at every threshold of each, hold at once with {rounded_down(sure)}",
+        f"* best; all bounds hold together, at every threshold, with {sure(joint)} confidence",
         *too_few,
     )
     stated = {name: getattr(asked, name) for name in ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")}
-    return Account(sections=(*only(asked=stated, confidence=float_below(sure)), Section(items=items)))
+    return Account(sections=(*only(asked=stated, confidence=float_below(joint)), Section(items=items)))
 
 
 def _framed(columns: Iterable[str], rows: Iterable[tuple[str, ...]], caption: str) -> Table:
@@ -190,7 +190,7 @@ def account_of_plan(
 ) -> Account:
     """Return the account of a plan: the ceilings that labels can keep, and the labels that ceilings need.
 
-    `ceilings` are those that were named, `labels` those of one class, `rates` true ones of errors.
+    `ceilings` were named by the user, `labels` counts those of one class, and `rates` are true error rates.
     """
     sections = []
     if labels is not None:
@@ -212,7 +212,7 @@ def _needed(asked: Guarantee) -> Section:
     ]
     columns = (f"{one.of.label} labels for\n{_stated(one)}" for one in asked.promises)
     rows = ((str(errors), *(f"{n:,}" for n in ns)) for errors, *ns in zip(TOLERATED, *needs, strict=True))
-    table = _framed(("errors tolerated\namong them", *columns), rows, "labels needed")
+    table = _framed(("errors allowed\namong them", *columns), rows, "labels needed, by errors among them")
     found = [
         _record(one) | {"needed": [{"errors": e, "labels": n} for e, n in zip(TOLERATED, ns, strict=True)]}
         for one, ns in zip(asked.promises, needs, strict=True)
@@ -226,7 +226,7 @@ def _promises(labels: int, delta: float) -> Section:
         for errors in TOLERATED
         if errors <= labels
     ]
-    heads = f"errors tolerated\namong {labels:,} labels", f"smallest rate\nat delta = {rounded_up(delta)}"
+    heads = f"errors allowed\namong {labels:,} labels", f"lowest ceiling\nat delta = {rounded_up(delta)}"
     rows = ((str(one["errors"]), rounded_up(one["rate"])) for one in found)
     table = _framed(heads, rows, "what can be promised")
     value = {"labels": labels, "delta": delta, "rates": found}
@@ -234,7 +234,7 @@ def _promises(labels: int, delta: float) -> Section:
 
 
 def _affordable(normal: int | None, anomalous: int | None, delta: float, asked: Iterable[float]) -> Section:
-    """Return which ceilings so many labels of each class can keep, and how many errors each tolerates."""
+    """Return the ceilings that the labels of each class can keep, and the errors that each allows."""
     given = (("FPR", "normal", normal), ("FNR", "anomalous", anomalous))
     ceilings = sorted({*_CEILINGS, *asked})
     heads, cells = [], []
@@ -244,7 +244,7 @@ def _affordable(normal: int | None, anomalous: int | None, delta: float, asked: 
             continue
         lowest = upper_bound(0, n, delta) if n else None
         begins = "nothing yet" if lowest is None else f"from {rounded_up(lowest)} on"
-        heads.append(f"{name}: errors tolerated\namong {n:,} {label},\n{begins}")
+        heads.append(f"{name}: errors allowed\namong {n:,} {label},\n{begins}")
         budgets = [Budget.of(n, rate, delta) for rate in ceilings]
         cells.append([_tolerated(budget) for budget in budgets])
         found = [{"ceiling": one.rate, "errors": one.errors, "missing": one.missing} for one in budgets]
@@ -256,34 +256,34 @@ def _affordable(normal: int | None, anomalous: int | None, delta: float, asked: 
 
 
 def _pilot(pilot: Pilot, asked: Guarantee) -> Section:
-    """Return how many fresh labels make it likely that one threshold keeps both ceilings: eq. (45)."""
+    """Return the number of fresh labels that make one threshold for both ceilings likely: eq. (45)."""
     said, heads, cells, sides = [f"the pilot's best threshold is {pilot.threshold!r}"], [], [], []
     for promise, counted in zip(asked.promises, (pilot.normal, pilot.anomalous), strict=True):
         needs, chance = needed(promise, _CHANCES, counted.within), counted.below(promise.at_calibration)
         said.append(
-            f"{promise.of.label}: {counted.errors:,} of {counted.n:,} are errors there;"
-            f" {promise.name} <= {rounded_up(promise.ceiling)} has a chance of"
+            f"{promise.of.label}: {counted.errors:,} of {counted.n:,} are errors there; the true"
+            f" {promise.name} is at most {rounded_up(promise.ceiling)} with a chance of"
             f" {rounded_down(chance, 100, 3)} %"
         )
-        heads.append(f"{promise.of.label} labels for\n{_stated(promise)}\n(errors tolerated)")
+        heads.append(f"{promise.of.label} labels for\n{_stated(promise)}\n(errors allowed)")
         cells.append(["-" if one is None else f"{one.labels:,} ({one.errors:,})" for one in needs])
         found = [{"chance": one, "needed": need} for one, need in zip(_CHANCES, needs, strict=True)]
         known = {"errors": counted.errors, "n": counted.n, "chance": chance}
         sides.append(_record(promise) | known | {"needed": found})
     if any("-" in column for column in cells):
-        said.append(f"-: with no budget of up to {MOST_ERRORS:,} errors")
+        said.append(f"-: not even with {MOST_ERRORS:,} errors allowed")
     rows = ((f"{100 * chance:.0f} %", *row) for chance, *row in zip(_CHANCES, *cells, strict=True))
     table = _framed(("chance", *heads), rows, "fresh labels until a promise is likely")
     last = (
-        "Chances are those of each class by itself, from the pilot alone (Jeffreys' prior): a forecast and no"
-        " promise, and a little rosy, since the pilot also chose the threshold."
+        "The chances are about each class by itself and come from the pilot alone (Jeffreys' prior). They are"
+        " a forecast, not a promise, and a little optimistic, because the pilot also chose the threshold."
     )
     value = {"threshold": pilot.threshold, "sides": sides}
     return Section(items=(*said, table, last), key="pilot", value=value)
 
 
 def _sequential(asked: Guarantee, looks: Looks, rates: Sequence[float] | None) -> Section:
-    """Return when labels that are looked at as they come are likely to suffice, at a few true rates."""
+    """Return the number of labels at which looking as they come is likely to succeed, at some true rates."""
     items: list[str | Table] = []
     sides = []
     for promise in asked.promises:
@@ -302,23 +302,23 @@ def _sequential(asked: Guarantee, looks: Looks, rates: Sequence[float] | None) -
         items.append(_framed(columns, rows, title))
         local = looks.local(promise)
         first = next((n for n in looks.looks if looks.budget(promise, n).errors is not None), None)
-        begins = "none has a budget" if first is None else f"the first that can succeed is at {first:,}"
+        begins = "no look can succeed" if first is None else f"the first that can succeed is at {first:,}"
         items.append(
-            f"a look at every {looks.every:,} labels up to {looks.up_to:,}, one delta for all: local delta"
+            f"looks at every {looks.every:,} labels up to {looks.up_to:,} share one delta: each has"
             f" {rounded_up(local)}; {begins}"
         )
         sides.append(_record(promise) | {"local_delta": local, "runs": runs})
     items.append(
-        "True rates are those at the threshold that is looked at; which points are labelled must not depend"
-        " on their scores. All at once: labels for one single look that succeeds with a chance of 90 %."
+        "The true rates hold at the threshold of the look. The choice of the points to label must not depend"
+        " on their scores. All at once: the labels for a single look that succeeds with a chance of 90 %."
     )
     value = {"every": looks.every, "up_to": looks.up_to, "sides": sides}
     return Section(items=tuple(items), key="sequential", value=value)
 
 
 def _stated(promise: Promise) -> str:
-    room = "" if promise.tolerance is None else f",\nwith room for {promise.tolerance}"
-    return f"{promise.name} <= {rounded_up(promise.ceiling)}, delta = {rounded_up(promise.delta)}{room}"
+    more = "" if promise.tolerance is None else f",\ntolerating {promise.tolerance}"
+    return f"{promise.name} <= {rounded_up(promise.ceiling)}, delta = {rounded_up(promise.delta)}{more}"
 
 
 def _record(promise: Promise) -> Record:
@@ -341,18 +341,18 @@ def account_of_worth(
     unlabelled: Bounds | None = None,
     prevalence: Bounds | None = None,
 ) -> Account:
-    """Return the account of alarms' worth: at a stated prevalence, or from points without labels."""
+    """Return the account of precision and workload: at a stated prevalence, or from unlabelled points."""
     found = {"workload": workload, "precision": precision, "counted": counted}
     found |= {"unlabelled": unlabelled, "prevalence": prevalence}
     values = {name: one for name, one in found.items() if one is not None}
     facts: list[Fact] = []
     if workload is not None:
         share = " to ".join(map(exact_percent, dict.fromkeys(workload.prevalence)))
-        said = f"how many anomalies are caught is not promised; if {share} are anomalous:"
+        said = f"no promise about the anomalies that are caught; if {share} are anomalous:"
         if precision is not None:
             said = f"{_least(precision)} if {share} of all points are anomalous"
-        sure = f"together with confidence {floored(workload.confidence)}"
-        facts += [Fact("alarms", said), Fact("work", f"per {workload.per:,} points, on average; {sure}")]
+        words = f"on average; all of it with {sure(workload.confidence)} confidence"
+        facts += [Fact("alarms", said), Fact("work", f"per {workload.per:,} points, {words}")]
         for name, bounds in (
             ("alarms", workload.alarms),
             ("right alarms", workload.right),
@@ -364,33 +364,31 @@ def account_of_worth(
     if counted is not None and unlabelled is not None and prevalence is not None:
         gone = f", {counted.missing:,} of them without a score" if counted.missing else ""
         said = f"{counted.alarms:,} alarms among {counted.points:,} points without labels{gone}"
-        more = "this is about alarms to come: among those that were counted, more may be false"
+        more = "this is about future alarms: among the counted ones, more may be false"
         if unlabelled.low == 0.0:
-            more = "alarms are hardly more frequent than false ones may be, so they may all be false"
+            more = "alarms are hardly more frequent than false alarms may be, so all of them may be false"
         share = range_of(prevalence.low, prevalence.high)
         facts += [
             Fact("counted", said),
             Fact("alarms", f"{_least(unlabelled)}, whatever the anomalies are"),
             Fact("", more),
-            Fact("anomalies", f"{share} of all points, with confidence {floored(prevalence.confidence)}"),
+            Fact("anomalies", f"{share} of all points, with {sure(prevalence.confidence)} confidence"),
         ]
-    return Account("What alarms are worth", facts=tuple(facts), sections=only(**values), of="alarms")
+    return Account("Precision and workload", facts=tuple(facts), sections=only(**values), of="alarms")
 
 
 def _least(precision: Bounds) -> str:
-    sure = f"with confidence {floored(precision.confidence)}"
-    return f"at least {least(precision.low)} of future ones are right ({sure})"
+    words = f"({sure(precision.confidence)} confidence)"
+    return f"at least {least(precision.low)} of future alarms are right {words}"
 
 
 def account_of_curve(curve: Curve) -> Account:
-    """Return the account of a curve: the price of a few ceilings in the other rate."""
+    """Return the account of a curve: for a few ceilings of one rate, the bound of the other."""
     facts = []
     for name, rate, side in (("normal", "FPR", curve.normal), ("anomalous", "FNR", curve.anomalous)):
-        beyond = (
-            "" if side.top is None else f"; where it would exceed {rounded_up(side.top)}, nothing is said"
-        )
-        bound = f"every bound of the {rate} holds with {confidence(side.delta)}"
-        facts.append(Fact(name, f"{side.n:,} scores, {bound}{beyond}"))
+        beyond = "" if side.top is None else f"; bounds above {rounded_up(side.top)} are not given"
+        bound = f"all bounds of the {rate} hold together with {confidence(side.delta)} confidence"
+        facts.append(Fact(name, f"{side.n:,} labels; {bound}{beyond}"))
     _, fpr, fnr = curve.steps()
     keeps = []
     for top in _OF_CURVE:
@@ -399,60 +397,67 @@ def account_of_curve(curve: Curve) -> Account:
     facts += facts_of("keeps", keeps)
     if (np.maximum(fpr, fnr) < 1.0).any():
         facts.append(Fact("balanced", _bounds_of(curve.balanced())))
-    joint = rounded_down(curve.confidence)
-    held = f"at every threshold at once, however it is chosen; both rates jointly {joint}"
-    facts += [*facts_of("holds", [held, TOGETHER]), *facts_of("assumes", list(map(str, OF_DRAWS)))]
+    said = (
+        "Every bound holds at its threshold, however you choose the threshold: those of both rates together"
+    )
+    said = f"{said} with {sure(curve.confidence)} confidence."
+    facts += [Fact("holds", TOGETHER), Fact("assumes", briefly(OF_DRAWS))]
     status = Status("certified", "certified at every threshold")
     if curve.empty:
-        status = Status("none", "a rate is bounded nowhere", 1)
+        status = Status("none", "a rate has no bound at any threshold", 1)
     drawn = Figure("curve", (curve,), alt="the certified trade-off of both error rates")
     facts += made_facts(curve)
-    return Account("Bounds at every threshold", status=status, facts=tuple(facts), of="curve", picture=drawn)
+    title, told = "Bounds at every threshold", tuple(facts)
+    return Account(title, status=status, headline=said, facts=told, of="curve", picture=drawn)
 
 
 def _bounds_of(certificate: Certificate) -> str:
     asked = certificate.guarantee
     rates = (("FPR", asked.max_fpr), ("FNR", asked.max_fnr))
     bounds = ", ".join(f"{name} <= {'1' if rate is None else rounded_up(rate)}" for name, rate in rates)
-    return f"{bounds}, anomaly from {certificate.rule.anomaly_from!r} on"
+    return f"{bounds}, anomaly from {about(certificate.rule.anomaly_from)} on"
 
 
 def account_of_classes(certificate: ClassCertificate) -> Account:
     """Return the account of a certificate of classes."""
-    error, rule = "is ruled out in", "a class is left where its score reaches its threshold; one left decides"
+    error, rule = ("is ruled out", "a class whose score reaches its threshold stays; one alone decides")
     if certificate.severities is not None:
-        error = "is taken for a milder class in"
         names = (quoted(certificate.classes[place]) for place in certificate.severities)
-        order = visible(" before ".join(names), _LONGEST_ORDER)
-        rule = f"{order}; a row is given the first class whose threshold its score reaches"
+        error, order = "is taken for a milder class", visible(" before ".join(names), _LONGEST_ORDER)
+        rule = f"{order}; a row gets the first class whose threshold its score reaches"
     found = [one for one in certificate.clauses if one.kept]
+    alone = f" (confidence {rounded_down(confidence_left(certificate.delta))})"
     texts = [
-        f"{quoted(one.of.kind)} {error} at most {rounded_up(one.ceiling or 1.0)} of its points"
-        f" (confidence {rounded_down(confidence_left(certificate.delta))})"
+        f"{quoted(one.of.kind)} {error} for at most {rounded_up(one.ceiling or 1.0)} of its points{alone}"
         for one in found
     ]
-    if len(found) > 1:
-        texts.append(f"all of them together with confidence {rounded_down(certificate.confidence)}")
+    said = "Nothing is promised, because too few points are labelled."
+    if found:
+        most = ceiling(max(one.ceiling or 1.0 for one in found))
+        said = (
+            f"In the long run, each certified class {error} for at most {most} of its points: all of this"
+            f" together with {sure(certificate.confidence)} confidence."
+        )
     facts = (
-        *facts_of("promised", texts or ["nothing: too few labels"]),
+        *facts_of("promised", texts),
         Fact("rule" if certificate.severities is None else "order", rule),
         *facts_of("classes", [f"{quoted(one.of.kind)}: {one.words}" for one in certificate.clauses]),
-        *facts_of("assumes", list(map(str, OF_DRAWS))),
+        Fact("assumes", briefly(OF_DRAWS)),
     )
     status = Status("certified", "certified") if found else Status("none", "too few labels", 1)
-    return Account("Error rates of classes", status=status, facts=facts)
+    return Account("Error rates of classes", status=status, headline=said, facts=facts)
 
 
 def facts_of_series(
     points: Points, certificate: Certificate, time: str, split: SeriesSplit | None = None
 ) -> Iterator[Fact]:
-    """Yield what a certificate of several series says beside itself: their steps, and which depend most."""
+    """Yield facts about the series of a certificate: their steps, and which depend most."""
     count = len(points.names)
     taken = "" if points.every == 1 else f", one in every {points.every:,}"
     said = f"{points.scores.size:,} steps of {count:,} series{taken}, ordered by {quoted(time)}"
     yield Fact("in time", said)
     if points.warm_up:
-        yield Fact("", f"{points.warm_up:,} more have no score yet (warm-up) and are left out")
+        yield Fact("", f"{points.warm_up:,} more steps have no score yet (warm-up) and are left out")
     among = None if split is None else split.calibration
     differ = []
     for anomalous, name, _ in _CLASSES:
@@ -460,24 +465,28 @@ def facts_of_series(
         if found:
             worst, lowest = min(found, key=lambda pair: (pair[1].effective or 0.0) / pair[1].n)
             depend = sum(one.misleading for _, one in found)
-            said = f"{name} steps depend on each other within {depend:,} of {len(found):,} series, most in"
-            worth = f"{lowest.n:,} are worth about {lowest.effective or 0.0:,.0f}"
-            yield Fact("", f"{said} {quoted(worst)}: {worth}")
+            where = (
+                f"most in {quoted(worst)}, where {lowest.n:,} count as about {lowest.effective or 0.0:,.0f}"
+            )
+            of = (
+                f"{depend:,} of {len(found):,} series, {where}" if depend else f"any of {len(found):,} series"
+            )
+            yield Fact("", f"{name} steps: {'' if depend else 'no '}dependence found in {of}")
             together = points.effective_size(certificate.thresholds, anomalous, among).effective
             alone = sum(one.effective or 0.0 for _, one in found)
             if together is not None and together < _DIFFER * alone:
                 differ.append(
-                    f"{name} steps are worth about {together:,.0f} together, {alone:,.0f} one by one"
+                    f"{name} steps count as about {together:,.0f} together, but {alone:,.0f} one by one"
                 )
     if differ:
         yield Fact("", f"the series differ: {', and '.join(differ)}")
-        yield Fact("", "so no spacing helps, and what is promised of all may hold for none of them by itself")
+        yield Fact("", "so no spacing helps, and the promise about all may hold for none of them by itself")
     if split is not None:
         yield from facts_of("held out", list(_held_out(points, certificate, split)))
 
 
 def _held_out(points: Points, certificate: Certificate, split: SeriesSplit) -> Iterator[str]:
-    """Yield how the rule does on series that did not calibrate: counts, and no test, since steps depend."""
+    """Yield the errors on series that did not calibrate, without a test, because steps depend."""
     test, series = split.test, points.series[split.test]
     names = [points.names[number] for number in np.unique(series)]
     yield f"{len(names):,} of {len(points.names):,} series: {listed(names)}"
@@ -487,13 +496,13 @@ def _held_out(points: Points, certificate: Certificate, split: SeriesSplit) -> I
     for (anomalous, name, rate), side in zip(_CLASSES, sides, strict=True):
         mine = points.labels[test] == anomalous
         wrong = mine & (verdicts == (0 if anomalous else 1))
-        ceiling = side.ceiling if certified else side.wanted
-        if not mine.any() or ceiling is None:
+        top = side.ceiling if certified else side.wanted
+        if not mine.any() or top is None:
             continue
         of = np.bincount(series[mine], minlength=len(points.names))
         errors = np.bincount(series[wrong], minlength=len(points.names))
-        above = np.count_nonzero(errors[of > 0] > ceiling * of[of > 0])
+        above = np.count_nonzero(errors[of > 0] > top * of[of > 0])
         yield (
-            f"{rate} {np.count_nonzero(wrong) / np.count_nonzero(mine):.4f} of {np.count_nonzero(mine):,}"
-            f" {name} steps; above {rounded_up(ceiling)} in {above:,} of {np.count_nonzero(of):,} series"
+            f"{rate} {np.count_nonzero(wrong) / np.count_nonzero(mine):.4f} over {np.count_nonzero(mine):,}"
+            f" {name} steps; above {rounded_up(top)} in {above:,} of {np.count_nonzero(of):,} series"
         )

@@ -1,9 +1,9 @@
-"""What a certificate says in sentences: its status, its promise, what it rests on, and what is missing."""
+"""The sentences of a certificate: its status, its promise, its assumptions, and the labels it lacks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from math import inf, nan
+from math import inf, isfinite, nan
 from typing import Any, Final
 
 import numpy as np
@@ -17,24 +17,24 @@ from pac_wrap.method.alarms.precision import Prevalence, as_interval
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Metrics, all_exceeded
-from pac_wrap.method.promise import LABELS, Clause, Population, binding
+from pac_wrap.method.promise import LABELS, Assumption, Clause, Population, binding
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule, Verdict
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import is_upside_down, rough_auc
-from pac_wrap.report.account import Account, Fact, Status, facts_of
-from pac_wrap.report.numbers import ceiling, confidence, floored, percent, told_apart
+from pac_wrap.report.account import Account, Fact, Status, facts_of, sentence
+from pac_wrap.report.numbers import about, ceiling, confidence, percent, shortened, sure, told_apart
 from pac_wrap.tails.bounds import Budget, Rate, upper_bound
 
-# [low, high), None where it is unbounded: infinite scores are then included
+# [low, high), None for an open end, which includes infinite scores
 Range = tuple[float | None, float | None]
-# of a name in a title, or where many are listed
+# characters of a name in a title or a list
 LONGEST_NAME: Final = 60
 _CONDITION: Final = "points of one series do not depend on each other"
-# kinds whose ceilings the promise names, and how many times the labels of one that binds are thought of
+# kinds whose ceilings the promise names; how many times more labels of a binding kind are considered
 _LISTED, _MORE = 4, 4
-# what a rule that lacks a verdict does with every point
+# the effect of a rule that lacks verdicts
 CONSEQUENCES: Final = {
     frozenset({Verdict.NORMAL}): "every point is called normal",
     frozenset({Verdict.ANOMALY}): "every point is called an anomaly",
@@ -43,9 +43,24 @@ CONSEQUENCES: Final = {
     frozenset({Verdict.ABSTAIN, Verdict.ANOMALY}): "no point is ever called normal",
 }
 _ERRORS: Final = {"FPR": "false alarms", "FNR": "missed anomalies"}
+# the points of each class, and what they do if the rule is wrong about them
 MISTAKES: Final = {
-    "normal": "future normal points that are called anomalies",
-    "anomalous": "future anomalies that are called normal",
+    "normal": ("normal points", "raise a false alarm"),
+    "anomalous": ("anomalies", "are missed"),
+}
+# assumptions in a few words; their sentences stand in a report
+_BRIEFLY: Final = {
+    Assumption.INDEPENDENT: "independent points, of one distribution per class",
+    Assumption.HELD_OUT: "a detector that was trained without them and stays the same",
+    Assumption.NO_SHIFT: "no distribution shift",
+    Assumption.MIXING: "mixing: windows so far apart are as good as independent",
+    Assumption.STATIONARY: "a stationary series",
+    Assumption.SUBJECTS: "points of one subject that are as good as independent",
+    Assumption.ONE_SOURCE: "independent calibration points, of one distribution per class",
+    Assumption.BOUNDED_SHIFT: "no more distribution shift than is tolerated",
+    Assumption.LABELS: "no more label noise than is tolerated",
+    Assumption.WEIGHTS: "weights that are right and nowhere exceed their bound",
+    Assumption.POOLED: "independent points, and groups in the mix of the calibration points",
 }
 
 
@@ -60,10 +75,9 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """A certificate with the scores it was calibrated on, if they are at hand, and what else is known.
+    """A certificate with other facts for its report; only its own calibration scores are accepted.
 
-    `metrics` were measured on held-out points, `in_time` is said of series. Scores that are not those of the
-    certificate are refused, because everything that is said about calibration points would be untrue.
+    `metrics` were measured on held-out points; `in_time` are facts about series.
     """
 
     certificate: Certificate
@@ -88,7 +102,7 @@ class Report:
                 object.__setattr__(self, label, self._checked(label, getattr(self, label), own))
 
     def _checked(self, label: str, given: ArrayLike | Mapping[str, ArrayLike], own: list[Clause]) -> Scores:
-        """Return all scores of a class, if they are those of the certificate, and keep those of its kinds."""
+        """Return the scores of a class, and keep those of its kinds; scores of other points are refused."""
         each: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {None: given}
         parts = {
             kind: rounded(as_scores(some, label), self.certificate.score_type) for kind, some in each.items()
@@ -109,7 +123,7 @@ class Report:
 
     @property
     def shares(self) -> tuple[float, float] | None:
-        """The least and the greatest prevalence: that which was stated, or that of the calibration points."""
+        """The least and the greatest prevalence: as stated, or else that of the calibration points."""
         if isinstance(self.prevalence, tuple):
             return self.prevalence
         sizes = self.certificate.sizes
@@ -117,7 +131,7 @@ class Report:
 
 
 def called(clause: Clause, longest: int = LONGEST) -> str:
-    """Return the name of a kind within quotes; without one it is all kinds."""
+    """Return the quoted name of a clause's kind, or "all kinds"."""
     return "all kinds" if clause.of.kind is None else quoted(clause.of.kind, longest)
 
 
@@ -139,13 +153,13 @@ def account_in_short(result: Certificate | Report) -> Account:
 
 
 def title(detector: str | None, known: Provenance, column: str | None = None) -> str:
-    """Return the title of a page: its detector, or its column of scores."""
+    """Return the title of a page, which names the detector or the column of scores."""
     name = detector or known.detector or column or known.score or "an anomaly detector"
     return f"Error rates of {visible(name, LONGEST_NAME)}"
 
 
 def subtitle(known: Provenance, named: tuple[str, ...] | None = None) -> str:
-    """Return the tables and the date, as far as they are known."""
+    """Return the names of the tables and the date, as far as they are known."""
     tables = known.tables if named is None else named
     names = [visible(table, LONGEST_NAME) for table in tables[:2]]
     if len(tables) > 2:
@@ -158,10 +172,10 @@ def subtitle(known: Provenance, named: tuple[str, ...] | None = None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side(Clause):
-    """The clause that sets one of the two error rates, with what was asked and what is known of it beside.
+    """The clause that sets one of the two error rates, with the request and the measurements beside it.
 
-    `mistakes` are its errors in words, `effective` is how many independent points those of a series are
-    worth, `misjudged` how many the rule gets wrong, `overstated` whether they do not carry what is promised.
+    `effective` is the number of independent points that those of a series count as, `misjudged` the number
+    that the rule gets wrong, and `overstated` tells whether they are too few for the promise.
     """
 
     name: str
@@ -177,13 +191,8 @@ class Side(Clause):
 
     @property
     def at_hand(self) -> int:
-        """How many labels there are, or how many independent ones they are worth."""
+        """The number of labels, or the number of independent ones that they count as."""
         return self.n if self.effective is None else int(min(self.effective, self.n))
-
-    @property
-    def needed(self) -> int:
-        """How many labelled points the budget needs at least."""
-        return self.n + self.missing
 
     @property
     def lowest(self) -> float:
@@ -210,7 +219,7 @@ class Side(Clause):
         return "within" if self.measured.value <= self.ceiling else "above, not significantly"
 
     def afterwards(self, rate: float) -> float:
-        """Return the rate that one at calibration may become, with the room that was asked for."""
+        """Return the ceiling that follows from a rate at calibration, after the tolerated shift and noise."""
         return rate if self.asked is None else self.asked.afterwards(rate)
 
 
@@ -246,7 +255,7 @@ def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[
 
 
 def ranges(rule: Rule) -> dict[Verdict, Range]:
-    """Return the scores that get each verdict, in ascending order; a verdict that none gets is left out."""
+    """Return the scores of each verdict that is ever given, in ascending order."""
     low, high = rule.normal_below, rule.anomaly_from
     start, stop = None if low == -inf else low, None if high == inf else high
     found: dict[Verdict, Range] = {}
@@ -273,82 +282,88 @@ def range_words(found: dict[Verdict, Range]) -> dict[Verdict, str]:
 
 
 def rule_words(rule: Rule) -> str:
-    """Return a rule in words."""
+    """Return a rule in words, its thresholds rounded to a few digits."""
     low, high = rule.normal_below, rule.anomaly_from
-    if rule.single:
-        return "never an alarm" if high == inf else f"anomaly from {high!r} on, normal below"
-    alarm = "never an alarm" if high == inf else f"anomaly from {high!r} on"
-    clear = "never cleared" if low == -inf else f"normal below {low!r}"
-    return f"{clear}, {alarm}, abstain between"
+    (below, above), exact = shortened(low, high)
+    alarm = {inf: "never an alarm", -inf: "always an alarm"}.get(high, f"anomaly from {above} on")
+    text = f"{alarm}, normal below" if isfinite(high) else alarm
+    if not rule.single:
+        text = f"{'never normal' if low == -inf else f'normal below {below}'}, {alarm}, else undecided"
+        text = "every point is left undecided" if (low, high) == (-inf, inf) else text
+    return text if exact else f"{text} (rounded)"
 
 
 def facts(certificate: Certificate) -> Iterator[Fact]:
     """Yield the short account of a certificate."""
     claim, overlap, kinds = certificate.claim, certificate.overlap, certificate.by_kind
     if kinds:
-        promises = list(map(str, certificate.promises)) or ["nothing: too few points are labelled"]
-        if len(certificate.promises) > 1:
-            promises.append(f"all of them together with confidence {rounded_down(certificate.confidence)}")
-        yield from facts_of("promised", promises)
+        yield from facts_of("promised", list(map(str, certificate.promises)))
     else:
         yield Fact("asked", str(certificate.guarantee))
-        yield Fact("promised", _promised(certificate))
-        yield from facts_of("room", certificate.guarantee.tolerance)
+        yield from facts_of("tolerates", certificate.guarantee.tolerance)
     yield Fact("rule", rule_words(certificate.rule))
     if certificate.score_type != "float64":
-        yield Fact("", f"which decides as if every score were rounded to {certificate.score_type} first")
+        yield Fact("", f"it decides as if every score were first rounded to {certificate.score_type}")
     yield Fact("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")
-    chosen = overlap.tried(certificate.guarantee, claim.sizes) > 1
-    if kinds:
-        for label in LABELS:
-            own = certificate.of(label)
-            names = ["" if one.of.kind is None and len(own) == 1 else f"{called(one)}: " for one in own]
-            yield from facts_of(label, [f"{name}{one.words}" for name, one in zip(names, own, strict=True)])
-        yield from facts_of("binds", list(binding_words(certificate)))
-    else:
-        yield from (Fact("", sentence) for sentence in _beyond(certificate))
-        for clause in certificate.clauses:
-            text, budget = f"{clause.n:,} score{'s' * (clause.n != 1)}", clause.budget
-            if budget is None:
-                text += ", nothing promised"
-            elif budget.errors is None:
-                text += ", too few for any error budget"
-            else:
-                of = f"confidence of this {overlap.choices} alone" if chosen else "exact confidence"
-                text += f", error budget {budget.errors:,}, {of} {rounded_down(budget.confidence)}"
-            yield Fact(clause.of.label, text)
+    for label in LABELS:
+        own = certificate.of(label)
+        names = ["" if one.of.kind is None and len(own) == 1 else f"{called(one)}: " for one in own]
+        texts = [f"{name}{_labels(certificate, one)}" for name, one in zip(names, own, strict=True)]
+        yield from facts_of(label, texts)
+    yield from facts_of("binds", list(binding_words(certificate)) if kinds else [])
     if certificate.sampling is not None:
         yield from facts_of("series", (str(certificate.sampling), certificate.sampling.worth))
-    if certificate.weighting is not None:
-        yield Fact("weights", str(certificate.weighting))
-    if certificate.lineage is not None:
-        yield Fact("lineage", str(certificate.lineage))
-    if chosen or overlap.single:
+    for name, one in (("weights", certificate.weighting), ("lineage", certificate.lineage)):
+        yield from facts_of(name, [str(one)] * (one is not None))
+    if overlap.single or overlap.tried(certificate.guarantee, claim.sizes) > 1:
         yield Fact("overlap", overlap.summary(claim))
-    yield from facts_of("assumes", assumed(certificate))
+    yield Fact("assumes", briefly(certificate.assumptions) + (f"; {_mixture(certificate)}" if kinds else ""))
     yield from made_facts(certificate)
 
 
-def assumed(certificate: Certificate, at_length: bool = False) -> tuple[str, ...]:
-    """Return the assumptions, also about the mix of kinds; at length, also how points were taken."""
+def _labels(certificate: Certificate, clause: Clause) -> str:
+    """Return the labels of a population and the errors that they allow, in words."""
+    budget = clause.budget
+    if certificate.by_kind:
+        own = "" if clause.errors is None else f", threshold {about(clause.threshold or 0.0)}"
+        return clause.words + own
+    if budget is not None and budget.errors is None:
+        side = sides_of(certificate)[clause.of.label == "anomalous"]
+        return f"{clause.words}{_instead(side, budget)}"
+    if certificate.regime is not Regime.OVERLAPPING or clause.beyond is None or budget is None:
+        return clause.words
+    other = "FNR" if clause.of.label == "normal" else "FPR"
+    return f"{clause.words}; keeping the {other} would make {clause.beyond:,}"
+
+
+def briefly(assumptions: Sequence[Assumption]) -> str:
+    """Return assumptions in a few words each."""
+    return "; ".join(_BRIEFLY[one] for one in assumptions)
+
+
+def _mixture(certificate: Certificate) -> str:
+    """Return the assumption about the mix of kinds."""
+    text = "all this for each kind by itself: their mix may change"
+    if any(len(own) > 1 and any(one.of.kind is None for one in own) for own in map(certificate.of, LABELS)):
+        return f"{text}, but not for the ceiling of all kinds together"
+    return text
+
+
+def assumed(certificate: Certificate) -> tuple[str, ...]:
+    """Return the assumptions in sentences, also about the mix of kinds or how points were taken."""
     texts = list(map(str, certificate.assumptions))
     if certificate.by_kind:
-        mixture, sides = "all this for each kind by itself: their mix may change", map(certificate.of, LABELS)
-        if any(len(own) > 1 and any(one.of.kind is None for one in own) for own in sides):
-            mixture += ", but not for the ceiling of all kinds together"
-        texts.append(mixture)
-    elif at_length:
-        texts += [f"there is room for this, {text}" for text in certificate.guarantee.tolerance]
-        if certificate.sampling is not None:
-            texts.append(f"the points are {certificate.sampling}; {certificate.sampling.worth}")
-        if certificate.weighting is not None:
-            texts.append(str(certificate.weighting))
-        texts += (certificate.provenance or Provenance()).notes or ()
-    return tuple(texts)
+        return *texts, _mixture(certificate)
+    texts += [f"the promise tolerates this, {text}" for text in certificate.guarantee.tolerance]
+    if certificate.sampling is not None:
+        texts.append(f"the points are {certificate.sampling}; {certificate.sampling.worth}")
+    if certificate.weighting is not None:
+        texts.append(str(certificate.weighting))
+    return *texts, *((certificate.provenance or Provenance()).notes or ())
 
 
 def made_facts(certified: Certificate | Curve) -> Iterator[Fact]:
-    """Yield where a certificate or a curve comes from, if that is known."""
+    """Yield the origin of a certificate or a curve, if it is known."""
     known = certified.provenance
     if known is not None:
         when = "" if known.date is None else f"{known.date}, "
@@ -357,23 +372,12 @@ def made_facts(certified: Certificate | Curve) -> Iterator[Fact]:
 
 
 def noted_facts(known: Provenance | None) -> Iterator[Fact]:
-    """Yield what else was noticed when the scores were made."""
+    """Yield the notes of those who made the scores."""
     yield from facts_of("notes", (known and known.notes) or ())
 
 
-def _promised(certificate: Certificate) -> str:
-    sides = [side for side in sides_of(certificate) if side.asked is not None]
-    if all(side.ceiling is None for side in sides):
-        return f"nothing: {certificate.overlap.unreached}; the rule abstains on every point"
-    texts = [str(side.certified) if side.kept else f"{side.name}: nothing {_why(side)}" for side in sides]
-    both = len(sides) == 2 and all(side.kept for side in sides)
-    joint = f"; jointly {rounded_down(certificate.confidence)}" if both else ""
-    only = f"only if {_CONDITION}: " if certificate.overstated else ""
-    return f"{only}{', '.join(texts)}{joint}"
-
-
 def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
-    """Return sentences that say why the thresholds lie as they do, and which labels are missing."""
+    """Return sentences about the missing labels and about the errors that one threshold would make."""
     sentences = []
     for side in sides_of(certificate):
         budget = side.budget
@@ -381,7 +385,7 @@ def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
             sentences.append(
                 f"{side.n:,} {side.of.label} scores cannot certify {side.name} <="
                 f" {rounded_up(side.afterwards(budget.rate))} at delta = {rounded_up(budget.delta)}; at least"
-                f" {side.needed:,} are needed{_instead(side, budget)}"
+                f" {side.n + side.missing:,} are needed{_instead(side, budget)}"
             )
         elif budget is None and side.asked is not None:
             sentences.append(
@@ -391,35 +395,35 @@ def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
 
 
 def shortfall_of(certificate: Certificate) -> str | None:
-    """Return one sentence about promises that labels are too few for, and how many it takes, or None."""
+    """Return one sentence about promises that lack labels, with the number needed; None if none does."""
     if not certificate.empty:
         return None
     asked = [side for side in sides_of(certificate) if side.asked is not None]
     if all(side.ceiling is None for side in asked):
         return f"nothing is promised: {certificate.overlap.unreached}; every point is left undecided"
     lacking = (side for side in asked if not side.kept)
-    return "; ".join(f"nothing is promised of the {side.name} {_why(side)}" for side in lacking)
+    return "; ".join(f"nothing is promised about the {side.name} {_why(side)}" for side in lacking)
 
 
 def _why(side: Side) -> str:
-    """Return why nothing is promised of a rate, and what would do."""
+    """Return the reason why nothing is promised about a rate, and a remedy."""
     n, budget = side.n, side.budget
     labels = f"{n:,} label{'s' * (n != 1)}" if n else "no labels"
     if budget is None:
         bound = "which bound it" if n else "so it is bounded"
         return f"({labels}, {bound} nowhere below 1 at this threshold)"
-    return f"({labels}; {side.needed:,} needed{_instead(side, budget)})"
+    return f"({labels}; {side.n + side.missing:,} needed{_instead(side, budget)})"
 
 
 def _instead(side: Side, budget: Budget) -> str:
-    """Return which ceiling so many labels could keep, if any."""
+    """Return the lowest ceiling that the labels at hand could keep, if any."""
     if not budget.n:
         return ""
     return f", or ask for {rounded_up(side.afterwards(upper_bound(0, budget.n, budget.delta)))}"
 
 
 def _beyond(certificate: Certificate) -> Iterator[str]:
-    """Yield how many scores of each class lie beyond the threshold of the other."""
+    """Yield the number of scores of each class beyond the threshold of the other."""
     for clause, beyond in (
         (certificate.fpr, "at or above clear_below"),
         (certificate.fnr, "below alarm_from"),
@@ -427,35 +431,37 @@ def _beyond(certificate: Certificate) -> Iterator[str]:
         if certificate.regime is not Regime.VACUOUS and clause.beyond is not None and clause.budget:
             yield (
                 f"{clause.beyond:,} of {clause.n:,} {clause.of.label} scores lie {beyond};"
-                f" the budget is {clause.budget.errors:,}"
+                f" {clause.budget.errors:,} errors are allowed"
             )
 
 
 def binding_words(certificate: Certificate) -> Iterator[str]:
-    """Yield which kind sets each threshold, and what more labels of it would buy."""
-    names = ("alarm_from", "clear_below")
-    for label, one, name in zip(LABELS, (certificate.fpr, certificate.fnr), names, strict=True):
+    """Yield which kind sets each threshold, and what more labels of it would change."""
+    for label, one in zip(LABELS, (certificate.fpr, certificate.fnr), strict=True):
         own, budget = certificate.of(label), one.budget
         if one.threshold is None or budget is None or len(own) == 1:
             continue
-        text = f"{label} {called(one)} sets {name} = {one.threshold!r}"
+        labels = f"{one.n:,} label{'s' * (one.n != 1)}"
+        text = f"{label} points of {called(one)} set the threshold {about(one.threshold)}"
+        if budget.errors is None:
+            needed = one.n + budget.missing
+            text = f"{label} points of {called(one)} have {labels}, and any threshold needs {needed:,}"
         if others := [other for other in own if other.of != one.of and other.threshold is not None]:
             following = binding(others, counted=False)
-            text = f"{text}; without it, it would be {following.threshold!r}, of {called(following)}"
+            text += f"; without them, {called(following)} would set {about(following.threshold or 0.0)}"
         yield text
         if budget.errors is None:
-            yield f"it has {one.n:,} labels, and {one.n + budget.missing:,} are needed for any threshold"
             continue
         more = Budget.of(_MORE * one.n, budget.rate, budget.delta)
         now, then = (rounded_down((some.errors or 0) / some.n, 100, 4) for some in (budget, more))
         yield (
-            f"its {one.n:,} labels allow {budget.errors:,} errors, {now} % where the ceiling is"
-            f" {rounded_up(budget.rate, 100)} %; {more.n:,} would allow {then} %"
+            f"{labels} allow {budget.errors:,} errors ({now} %, for a ceiling of"
+            f" {rounded_up(budget.rate, 100)} %); {more.n:,} would allow {then} %"
         )
 
 
 def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
-    """Return whether something is certified, and whether held-out points contradict it."""
+    """Return the status: whether something is certified, and whether held-out points contradict it."""
     clauses, kinds = certificate.clauses, certificate.by_kind
     asked = [(one, one.asked) for one in clauses if one.asked is not None]
     lacking = [one for one in clauses if one.vacuous]
@@ -483,104 +489,106 @@ def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str
 
 
 def promise(certificate: Certificate) -> str:
-    """Return the promise in one sentence."""
+    """Return the promise in one plain sentence, with reservations in further ones."""
     if certificate.by_kind:
         return _kind_promise(certificate)
     sides = sides_of(certificate)
     if all(side.ceiling is None for side in sides):
-        return f"Nothing is promised, since {certificate.overlap.unreached}: every point is left undecided."
+        return f"Nothing is promised: {certificate.overlap.unreached}. Every point is left undecided."
     kept, lacking = [one for one in sides if one.kept], [one for one in sides if one.vacuous]
-    clauses = []
-    if lacking:
-        counts = " and ".join(
-            f"{one.n:,} {one.of.label} (at least {one.needed:,} are needed)" for one in lacking
-        )
-        consequence = CONSEQUENCES[frozenset(ranges(certificate.rule))]
-        clauses.append(f"{consequence}, because too few points are labelled: {counts}")
-    said = [f"the rate of {MISTAKES[one.of.label]} is at most {ceiling(one.ceiling or 1.0)}" for one in kept]
+    said = [f"at most {ceiling(one.ceiling or 1.0)} of {' '.join(MISTAKES[one.of.label])}" for one in kept]
+    doubted = [side for side in sides if side.overstated]
+    start = "If the points were independent, in the long run" if doubted else "In the long run"
+    surely, texts = f", with {confidence(kept[0].delta)} confidence" if kept else "", []
     if len(kept) == 2:
-        surely = f"both together with confidence {floored(certificate.confidence)}"
+        surely = f": both together with {sure(certificate.confidence)} confidence"
         if not certificate.confidence:
-            surely = ", ".join(f"{one.mistakes} with confidence {confidence(one.delta)}" for one in kept)
-        clauses.append(f"{said[0]}, and {said[1]}: {surely}")
-    elif kept:
-        clauses.append(f"{said[0]}, with confidence {confidence(kept[0].delta)}")
-    clauses += [f"nothing is promised about {one.mistakes}" for one in sides if one not in kept + lacking]
-    promises = [one.certified for one in kept if one.certified is not None]
-    if room := [f"{one.name}, {one.tolerance}" for one in promises if one.tolerance]:
-        clauses.append(f"with room for this: {'; '.join(room)}")
-    if not certificate.overlap.proved:
-        clauses.append("this confidence is not guaranteed")
-    text = "; ".join(clauses)
-    doubted = []
-    for one in (side for side in sides if side.overstated):
-        points = f"the {one.n:,} {one.of.label} points"
-        worth = f"{points} are worth about {one.at_hand:,} independent ones"
-        doubted.append(f"it is unknown what {points} are worth" if one.effective is None else worth)
+            alone = [f"{one.mistakes} with {confidence(one.delta)} confidence" for one in kept]
+            surely = f": {', '.join(alone)}"
+    if kept:
+        texts.append(f"{start}, {', and '.join(said)}{surely}")
     if doubted:
-        return f"But {' and '.join(doubted)}. If they were independent, this would hold: {text}."
-    return f"{text[0].upper()}{text[1:]}."
+        counts = [f"{one.n:,} {one.of.label} points count as about {one.at_hand:,}" for one in doubted]
+        texts.append(f"They are not independent: {' and '.join(counts)}")
+    if not certificate.overlap.proved:
+        texts.append("This confidence is not guaranteed")
+    tolerated = [f"the {one.name} promise tolerates {one.tolerance}" for one in certificate.promises]
+    texts += [sentence("; ".join(tolerated))[:-1]] if certificate.guarantee.tolerance and kept else []
+    if lacking:
+        of = "" if len(lacking) == len(sides) else f" about {lacking[0].mistakes}"
+        counts = [
+            f"{one.n:,} {one.of.label} (at least {one.n + one.missing:,} are needed)" for one in lacking
+        ]
+        effect = CONSEQUENCES[frozenset(ranges(certificate.rule))]
+        texts.append(
+            f"Nothing is promised{of} yet, because too few points are labelled: {' and '.join(counts)}"
+        )
+        texts.append(f"{effect[0].upper()}{effect[1:]}")
+    texts += [f"Nothing is promised about {one.mistakes}" for one in sides if one not in kept + lacking]
+    return f"{'. '.join(texts)}."
 
 
 def _kind_promise(certificate: Certificate) -> str:
     kept = certificate.promises
     if not kept:
-        return "Nothing is promised, since too few points are labelled."
-    clauses = []
-    for label in LABELS:
+        return "Nothing is promised, because too few points are labelled."
+    clauses, silent = [], []
+    for label, mistakes in zip(LABELS, _ERRORS.values(), strict=True):
         mine = {one.of.kind: one.ceiling for one in kept if one.of.label == label}
-        most = _of_kinds(mine, len(certificate.of(label)))
-        points = "normal points" if label == "normal" else "anomalies"
-        said = f"the rate of {MISTAKES[label]} is at most {most}"
-        clauses.append(said if mine else f"nothing is promised about {points}")
-    text = "; ".join(clauses)
-    surely = f"with confidence {confidence(kept[0].delta)}"
+        if mine:
+            clauses.append(_of_kinds(mine, len(certificate.of(label)), *MISTAKES[label]))
+        else:
+            silent.append(f" Nothing is promised about {mistakes}.")
+    surely = f"with {confidence(kept[0].delta)} confidence"
     if len(kept) > 1:
-        surely = f"all of it together with confidence {floored(certificate.confidence)}"
+        surely = f"all of it together with {sure(certificate.confidence)} confidence"
     if not certificate.confidence:
         surely = "each with the confidence that was asked for"
-    return f"{text[0].upper()}{text[1:]}: {surely}."
+    return f"In the long run, {', and '.join(clauses)}: {surely}.{''.join(silent)}"
 
 
-def _of_kinds(ceilings: Mapping[str | None, float], count: int) -> str:
-    """Return ceilings and the kinds that they are for, in words."""
+def _of_kinds(ceilings: Mapping[str | None, float], count: int, points: str, mistaken: str) -> str:
+    """Return the ceilings of kinds as a clause of the promise."""
     rates = set(ceilings.values())
     if len(rates) == 1 and (count == 1 or (None not in ceilings and len(ceilings) == count)):
-        return f"{ceiling(rates.pop())}{'' if count == 1 else f' for each of {count:,} kinds'}"
+        each = "" if count == 1 else f" of each of {count:,} kinds"
+        return f"at most {ceiling(rates.pop())} of {points}{each} {mistaken}"
     if len(ceilings) > _LISTED:
-        return f"{ceiling(min(rates))} to {ceiling(max(rates))}, by their kind (see below)"
+        least, most = ceiling(min(rates)), ceiling(max(rates))
+        return f"at most {least} to {most} of {points} {mistaken}, depending on their kind (see below)"
     texts: list[str] = []
     for kind, rate in ceilings.items():
-        what = "all of them as they come" if kind is None else f"kind {quoted(kind, LONGEST_NAME)}"
-        texts.append(f"{ceiling(rate)} for {what}")
-    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
+        what = "all kinds together" if kind is None else f"kind {quoted(kind, LONGEST_NAME)}"
+        texts.append(f"{ceiling(rate)} of {points} of {what}" if not texts else f"{ceiling(rate)} of {what}")
+    listed = " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
+    return f"at most {listed} {mistaken}"
 
 
 def notes(certificate: Certificate) -> Iterator[str]:
-    """Yield what a reader of the promise has to know: confidence, abstention, ceilings that were raised."""
+    """Yield explanations of the promise: its confidence, undecided points, and raised ceilings."""
     sides = sides_of(certificate)
     kept = [side for side in sides if side.kept]
     if kept and certificate.confidence and certificate.overlap.proved:
-        sure = floored(certificate.confidence) if len(kept) == 2 else confidence(kept[0].delta)
+        share = sure(certificate.confidence) if len(kept) == 2 else confidence(kept[0].delta)
         yield (
-            f"Confidence {sure} means: if the calibration were repeated with fresh labelled points,"
-            f" in the long run at least {sure} of the certificates made in this way would be true."
+            f"Confidence {share} means: if the calibration were repeated with fresh labelled points,"
+            f" in the long run at least {share} of the certificates made in this way would be true."
         )
         if len(kept) == 2:
-            alone = [f"{side.mistakes} {floored(certificate.confidences[side.name])}" for side in kept]
-            yield f"Each part on its own holds with more confidence: {alone[0]}, {alone[1]}."
+            alone = [f"{side.mistakes} {sure(certificate.confidences[side.name])}" for side in kept]
+            yield f"Each ceiling by itself holds with more confidence: {alone[0]}, {alone[1]}."
     if ranges(certificate.rule).get(Verdict.ABSTAIN, (None, None)) != (None, None):
-        yield "Points that cannot be decided are left to you, and do not count as errors."
+        yield "Undecided points do not count as errors; someone has to look at them."
     changes = []
     for side in sides if any(side.ceiling is not None for side in sides) else ():
         if side.raised:
             now = "no ceiling" if side.ceiling is None else ceiling(side.ceiling)
-            changes.append(f"the ceiling of {side.mistakes} went from {ceiling(side.wanted or 1.0)} to {now}")
+            changes.append(f"the ceiling of {side.mistakes} rose from {ceiling(side.wanted or 1.0)} to {now}")
         if side.less_confident:
             before, now = confidence(side.asked_delta), confidence(side.delta)
-            changes.append(f"the confidence on {side.mistakes} went from {before} to {now}")
+            changes.append(f"the confidence in {side.mistakes} fell from {before} to {now}")
     if changes:
-        why = "One threshold could not keep what was asked for"
+        why = "One threshold could not keep the promise that was asked for"
         if certificate.separable:
             why = "The ladder of raise begins above the ceilings that one threshold keeps here"
         yield f"{why}: {'; '.join(changes)}."
@@ -593,12 +601,10 @@ def warnings_of(report: Report) -> Iterator[str]:
         for one in certificate.clauses:
             if one.vacuous:
                 label = one.of.label
-                never = (
-                    "no anomaly is ever declared" if label == "normal" else "no point is ever called normal"
-                )
+                lost = Verdict.ANOMALY if label == "normal" else Verdict.NORMAL
                 yield (
                     f"Too few {label} points of {called(one)} are labelled: {one.n:,}, and"
-                    f" {one.n + one.missing:,} are needed. So {never}."
+                    f" {one.n + one.missing:,} are needed. So {CONSEQUENCES[frozenset(Verdict) - {lost}]}."
                 )
         return
     sides = sides_of(certificate, report.metrics)
@@ -610,8 +616,8 @@ def warnings_of(report: Report) -> Iterator[str]:
     if certificate.overstated:
         held_out = any(fact.name == "held out" for fact in report.in_time)
         yield (
-            "Every confidence on this page counts each point as an independent draw, which these are not."
-            f"{' What held-out series show stands below.' if held_out else ''}"
+            "Every confidence on this page counts each point as an independent draw, but these points depend"
+            f" on each other.{' The results on held-out series stand below.' if held_out else ''}"
         )
     for side in sides:
         if side.exceeded and side.measured is not None:

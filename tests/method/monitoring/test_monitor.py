@@ -163,7 +163,7 @@ def test_a_copy_goes_its_own_way(copied: Any) -> None:
 
 def test_a_promise_that_nothing_can_contradict_is_not_watched() -> None:
     """Without labels of anomalies nothing is called normal, so no anomaly is ever missed."""
-    with pytest.warns(UserWarning, match="nothing is promised of the FNR"):
+    with pytest.warns(UserWarning, match="nothing is promised about the FNR"):
         certificate = calibrate(range(1000), [])
     monitor = Monitor(certificate, alpha=0.02)
     assert [(watch.name, watch.alpha) for watch in monitor.watches] == [("FPR", 0.02)]

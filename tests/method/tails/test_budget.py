@@ -20,7 +20,7 @@ from pac_wrap import (
     calibrate_chunks,
     plan,
 )
-from pac_wrap.base.floats import rounded_down
+from pac_wrap.report.numbers import sure
 from pac_wrap.series import calibrate_points, window_points
 from pac_wrap.tables.calibrate import calibrate as calibrate_file
 from pac_wrap.tails.bounds import Sharing, split_confidence
@@ -108,7 +108,7 @@ def test_59_anomalies_suffice_once_there_are_126_normals(
     assert (found.fpr.budget.errors, found.fnr.budget.errors) == budgets
     assert found.confidence >= 0.95
     if None not in budgets:
-        assert f"; jointly {rounded_down(found.confidence)}" in str(found)
+        assert f"both together with {sure(found.confidence)} confidence." in " ".join(str(found).split())
 
 
 def test_what_a_class_lacks_is_what_it_takes() -> None:
