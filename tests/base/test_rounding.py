@@ -24,7 +24,7 @@ from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.report import sentences
 from pac_wrap.report.account import account_of
-from pac_wrap.report.numbers import ceiling, confidence, floored
+from pac_wrap.report.numbers import ceiling, confidence, sure
 from pac_wrap.report.render import terminal
 from pac_wrap.report.results import account_of_comparison, account_of_evaluation, account_of_plan
 from pac_wrap.tails.bounds import upper_bound
@@ -49,7 +49,7 @@ def test_one_number_is_never_in_its_own_favour() -> None:
         assert exact <= Decimal(rounded_up(rate)) <= exact * Decimal("1.001"), rate
         assert exact <= Decimal(ceiling(rate).removesuffix(" %")) / 100, rate
         assert Decimal(rounded_down(rate)) <= exact, rate
-        assert Decimal(floored(rate).removesuffix(" %")) / 100 <= exact, rate
+        assert Decimal(sure(rate).removesuffix(" %")) / 100 <= exact, rate
         with localcontext(prec=400):
             left = 1 - exact
             assert Decimal(rounded_down(confidence_left(rate))) <= left < 1, rate

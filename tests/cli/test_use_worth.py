@@ -39,7 +39,7 @@ def test_rates_are_counted_with_abstentions_in_the_denominator(tmp_path: Path) -
     assert row(out, "FPR").split()[1:] == ["0.1", "0.0100", "[0.0003,", "0.0545]", "1", "of", "100", "within"]
     assert row(out, "FNR").split()[1:] == ["0.1", "0.0600", "[0.0125,", "0.1655]", "3", "of", "50", "within"]
     assert "4 of 150" in row(out, "ERR")
-    assert "3 of 150" in row(out, "abstained")
+    assert "3 of 150" in row(out, "undecided")
     assert "2 of 100" in row(out, "normal")
     assert "1 of 50" in row(out, "anomalous")
 
@@ -69,7 +69,7 @@ def test_a_rate_and_its_interval_stand_on_one_line_of_a_terminal(tmp_path: Path)
 def test_abstaining_everywhere_exceeds_nothing(tmp_path: Path) -> None:
     path = table(tmp_path, normal=[BETWEEN] * 200, anomalous=[BETWEEN] * 200)
     out = succeeded("evaluate", CERTIFICATE, path, *COLUMNS)
-    assert "400 of 400" in row(out, "abstained")
+    assert "400 of 400" in row(out, "undecided")
 
 
 def test_a_class_without_points_is_not_said_to_be_within_its_ceiling(tmp_path: Path) -> None:
@@ -160,7 +160,8 @@ def test_what_is_shown_as_json_is_a_certificate_again(tmp_path: Path) -> None:
 
 
 def test_what_is_shown_as_markdown_is_one_table() -> None:
-    lines = succeeded("show", CERTIFICATE, "--format", "markdown").splitlines()
+    said, _, *lines = succeeded("show", CERTIFICATE, "--format", "markdown").splitlines()
+    assert said.startswith("In the long run, at most 10 % of normal points")
     assert lines[1] == "|---|---|"
     assert all(line.startswith("| ") and line.endswith(" |") for line in [lines[0], *lines[2:]])
     assert {line.count("|") for line in lines} == {3}

@@ -126,7 +126,7 @@ def test_a_certificate_tells_windows_split_worth_and_mixing() -> None:
     # 80 normal and ten anomalous scores do not carry the ceilings; all else is as without a series
     kept, _, _ = plain["promise"][0].partition(": both together")
     assert text["promise"][0].startswith(kept.replace("In the", "If the points were independent, in the"))
-    assert "They are not independent: the 400 normal points count as about 80; " in text["promise"][0]
+    assert "They are not independent: 400 normal points count as about 80 and " in text["promise"][0]
     assert CARRYING.overstated == ("normal", "anomalous")
     same = set(plain) - {"assumes", "promise"}
     assert {name: text[name] for name in same} == {name: plain[name] for name in same}

@@ -46,11 +46,9 @@ def test_a_held_ceiling_whose_other_rate_is_unknown_is_a_part() -> None:
 def test_what_a_ceiling_of_the_fpr_alone_means() -> None:
     alone = calibrate(range(2000), [], Guarantee(max_fpr=0.05, max_fnr=None))
     lead = account_of(Report(alone))["practice"]["said"]
-    assert lead.startswith(
-        "Of 1,000 future normal points, at most 50 are false alarms: on average, with conf"
-    )
+    assert lead.startswith("Of 1,000 future normal points, at most 50 are false alarms on average, with 95 %")
     lead = account_of(Report(alone, prevalence=0.02))["practice"]["said"]
-    assert lead.startswith("Of 1,000 future points, if 2 % are anomalous, at most 49 are false alarms: on")
+    assert lead.startswith("Of 1,000 future points, if 2 % are anomalous, at most 49 are false alarms on")
     nothing = account_of(Report(calibrate_quietly(range(20), [])))["practice"]
     assert nothing["said"] == "Other numbers need a prevalence; state yours."
     assert "alarms" not in nothing
@@ -152,6 +150,6 @@ def test_every_calibration_point_is_counted_in_one_row(name: str) -> None:
 def test_verdict_meanings_follow_the_promise() -> None:
     meanings = {row["code"]: row["meaning"] for row in account_of(report("fpr"))["verdicts"]}
     assert meanings == {
-        Verdict.NORMAL: "No alarm. How many anomalies get this verdict is not promised.",
-        Verdict.ANOMALY: "Alarm. The rate of future normal points that get this verdict is at most 10 %.",
+        Verdict.NORMAL: "No alarm. The number of anomalies that get this verdict is not promised.",
+        Verdict.ANOMALY: "Alarm. In the long run, at most 10 % of normal points get this verdict.",
     }

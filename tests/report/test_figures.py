@@ -24,7 +24,7 @@ from support.strategies import calibrate_quietly, guarantee, scores
 
 def shaded(ax: Axes) -> tuple[float, float] | None:
     for patch in ax.patches:
-        if patch.get_label() == "abstains":
+        if patch.get_label() == "undecided":
             assert isinstance(patch, Rectangle)
             return patch.get_x(), patch.get_x() + patch.get_width()
     return None
@@ -45,7 +45,7 @@ class TestScores:
         rule = OVERLAPPING.rule
         assert thresholds(ax) == {"anomaly ≥": rule.anomaly_from, "normal <": rule.normal_below}
         assert shaded(ax) == pytest.approx(rule.ambiguity_region, rel=1e-12)
-        assert legend(ax) == ["normal, n = 2,000", "anomalous, n = 300", "abstains"]
+        assert legend(ax) == ["normal, n = 2,000", "anomalous, n = 300", "undecided"]
 
     def test_heights_are_percent_of_the_class_in_shared_bins(self) -> None:
         drawn = histograms(plot_scores(OVERLAPPING, NORMAL, ANOMALOUS))

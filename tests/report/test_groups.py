@@ -28,9 +28,8 @@ def test_groups_are_counted_and_the_worst_stand_first() -> None:
         "partly",
         "2 of 4 groups certified; 2 have too few labels",
     )
-    assert content.headline.startswith(
-        "In each certified group by itself, with confidence 90.25 %: the rate of "
-    )
+    assert content.headline.startswith("In the long run, at most ")
+    assert content.headline.endswith(" are missed: in each certified group by itself, with 90 % confidence.")
     names = [row[0] for row in table_of(content, "listing").rows]
     assert set(names[:2]) == {"'tiny'", "'small'"}
     assert names == [f"{group!r}" for group in CERTIFICATE.certificates]
@@ -40,7 +39,7 @@ def test_groups_are_counted_and_the_worst_stand_first() -> None:
     assert f"{own.fpr.budget.missing} normal" in small[3]
     assert table_of(content, "groups").rows[0][:2] == ("certified", "2")
     # the pool stands under its own name where it is enough, and is called too small where it is not
-    assert content["said"][0].startswith("The pool of groups that are too small")
+    assert content["said"][0].startswith("The pool of small groups")
     assert [line[:3] for line in content["said"][1:]] == ["FPR", "FNR"]
     assert any("59 normal and 59 anomalous" in step for step in content["next_steps"])
 
@@ -52,7 +51,7 @@ def test_a_pool_that_is_enough_is_said_not_to_be_their_own() -> None:
     pooled = account_of(calibrate_labelled(scores, labels, pool=True, by=groups))
     assert pooled.status.words == "0 of 50 groups certified; 50 have too few labels"
     assert "about none of them by itself" in pooled["said"][0]
-    assert pooled.headline == "Nothing is promised to any group by itself."
+    assert pooled.headline == "Nothing is promised about any group by itself."
     assert all(
         row[3].startswith("that of the pool, not its own; 39 normal")
         for row in table_of(pooled, "listing").rows
@@ -69,12 +68,12 @@ def test_all_at_once_is_said_and_by_itself_is_counted() -> None:
     scores = RNG.normal(6 * labels, 1)
     alone = account_of(calibrate_labelled(scores, labels, by=groups))
     assert alone.status.words == "all 20 groups certified"
-    assert "of 20 certified groups, up to 2 are broken on average" in alone.warnings[0]
+    assert "of 20 certified groups, up to 2 break theirs on average" in alone.warnings[0]
     together = account_of(calibrate_labelled(scores, labels, together=True, by=groups))
     assert together.warnings == ()
-    assert together.headline.startswith("In all certified groups at once, with confidence 90.25 %")
+    assert together.headline.endswith(": in all certified groups together, with 90 % confidence.")
     one_sided = account_of(calibrate_labelled(scores, labels, Guarantee(0.05, None), by=groups))
-    assert one_sided.headline.endswith("and nothing is promised about missed anomalies.")
+    assert one_sided.headline.endswith(" confidence. Nothing is promised about missed anomalies.")
     single = account_of(calibrate_labelled(scores, labels, by=np.zeros(6000)))
     assert (single.status.words, single["said"]) == ("its one group is certified", ())
 

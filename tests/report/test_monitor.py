@@ -127,11 +127,11 @@ def test_a_page_of_many_groups_draws_those_nearest_to_an_alarm() -> None:
 
 def test_the_page_says_what_alpha_is_of_and_when_nothing_is_known() -> None:
     monitor = Monitor(CERTIFICATE, alpha=0.03)
-    assert "Nothing is known" in Page(html(account_of(monitor))).texts
+    assert "No data yet" in Page(html(account_of(monitor))).texts
     monitor.update([0, -1], [0, 0], scores=[0.0, np.nan])
     shown = " ".join(Page(html(account_of(monitor))).texts)
     assert "No alarm" in shown
-    assert "any watch ever raises an alarm is at most 0.03, which they share" in shown
+    assert "any alarm is ever raised is at most 0.03, which the rates share" in shown
     assert "nor the order in which labels arrive may depend on scores or verdicts" in shown
     assert "1 rows have no score and count nowhere." in shown
     assert json.loads(as_json(account_of(monitor)))["unscored"] == 1

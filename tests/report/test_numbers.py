@@ -14,12 +14,12 @@ from pac_wrap.report.numbers import (
     confidence,
     exact,
     exact_percent,
-    floored,
     least,
     number,
     percent,
     range_of,
     share,
+    sure,
     told_apart,
     written_alike,
 )
@@ -37,7 +37,7 @@ def test_no_number_is_rounded_in_favour_of_the_promise(rate: float) -> None:
     assert exact <= read(ceiling(rate)) <= exact * Decimal("1.11")
     if rate >= 0.01:
         assert read(ceiling(rate)) <= exact * Decimal("1.011")
-    assert read(floored(rate)) <= exact
+    assert read(sure(rate)) <= exact
     assert read(confidence(rate)) <= 1 - exact
     assert (read(percent(rate)) == 1) == (rate == 1.0)
 
@@ -52,7 +52,7 @@ def test_close_thresholds_are_told_apart() -> None:
     [
         (ceiling, {0.05: "5 %", 0.01125: "1.125 %", 0.0431201: "4.32 %", 0.0043121: "0.44 %"}),
         (confidence, {0.05: "95 %", 0.0000123: "99.99 %"}),
-        (floored, {0.95774: "95.77 %"}),
+        (sure, {0.95774: "95 %", 0.975: "97.5 %", 0.999342: "99.93 %", 1.0: "100 %"}),
         (least, {0.831871: "83.1 %", 0.0079981: "0.79 %"}),
         (percent, {1 / 3: "33.3 %", 0.009913: "0.99 %", 2.5e-7: "0.000025 %", 0.9999: "99.9 %"}),
         (exact, {0.1: "0.1", None: "none"}),

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 import planner_page
 from pac_wrap import DensityRatio, Guarantee, TotalVariation, calibrate, plan
-from pac_wrap.report.numbers import ceiling, floored
+from pac_wrap.base.floats import rounded_down
+from pac_wrap.report.numbers import ceiling
 from pac_wrap.tails import min_samples, upper_bound
 from pac_wrap.tails.bounds import Budget
 from support.browser import CLASHES, CONTRAST, complaints, dragged, show
@@ -31,6 +33,11 @@ THEME = """
 body { background: var(--color-background-primary); }
 """
 ARROW_RIGHT = "\ue014"
+
+
+def floored(value: Decimal | float) -> str:
+    """Return a confidence in percent as the page writes it, with four digits and rounded down."""
+    return f"{rounded_down(value, 100, 4)} %"
 
 
 def test_the_tables_of_the_planner_are_current() -> None:

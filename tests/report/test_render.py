@@ -258,7 +258,7 @@ def origin_of(given: Report) -> tuple[tuple[str, ...], ...]:
     (last,) = [one for one in account_of(given).sections if one.name == "versions"]
     table = last.items[0]
     assert isinstance(table, Table)
-    assert table.caption == "Where the scores came from."
+    assert table.caption == "Origin of the scores."
     return table.rows
 
 

@@ -104,12 +104,15 @@ def said(name: str) -> str:
         ),
         (
             "overlapping",
-            "calibrate them with overlap hold_fnr_if_needed (one threshold: it keeps both ceilings",
+            "calibrate fresh labels with overlap hold_fnr_if_needed (one threshold, for both ceilings",
         ),
         ("overlapping", "ask for a higher ceiling on fresh labels"),
         ("raised", "false alarms rose from 5 % to 18.5 %; the ceiling of missed anomalies rose from 5 %"),
         ("raised", "126 rungs, one for each number of normal errors, were fixed beforehand"),
-        ("raised", "calibrate fresh labels with overlap abstain, which may leave points undecided. A second"),
+        (
+            "raised",
+            "calibrate fresh labels with overlap abstain, which may leave points undecided. On these same",
+        ),
         (
             "overlapping",
             "looks at the undecided points (28.3 % of the normal and 32 % of the anomalous calibration poi",
@@ -194,7 +197,10 @@ def test_a_confidence_that_is_not_proved_is_not_explained_as_if_it_were() -> Non
 def test_a_share_is_said_to_hold_in_the_long_run_and_choosing_to_cost_what_relying_does() -> None:
     account = account_of(report("separated"))
     assert "fresh labelled points, in the long run at least 93 % of the certificates" in account["notes"][0]
-    assert "or choose between them, all of them add up, which leaves 80 %" in account["thresholds"]["said"][1]
+    assert (
+        "or to choose between them, add up all deltas, which leaves 80 % confidence"
+        in account["thresholds"]["said"][1]
+    )
 
 
 def test_the_kind_that_binds_is_named_and_what_more_labels_would_buy() -> None:

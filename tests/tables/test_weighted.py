@@ -110,13 +110,13 @@ def test_measuring_the_points_that_were_drawn_from_proves_nothing(
         calibrate(given["s"][~mask], given["s"][mask], normal_weights=given["w"][~mask], **BOUND).save(path)
     words = ("--score", "s", "--label", "y")
     parts = [folder / f"part-{part}.parquet" for part in (2, 0, 1)]
-    assert "This proves nothing" in invoke("evaluate", path, *parts, *words).out
+    assert "so this is no evidence" in invoke("evaluate", path, *parts, *words).out
     other = tmp_path / "other.parquet"
     changed = "CASE WHEN s = (SELECT max(s) FROM given) THEN s + 1 ELSE s END AS s, y"
     table = f"WITH given AS (FROM '{folder / 'all.parquet'}') SELECT {changed} FROM given"
     duckdb.sql(f"COPY ({table}) TO '{other}' (FORMAT parquet)")
-    assert "This proves nothing" not in invoke("evaluate", path, other, *words).out
-    assert "This proves nothing" not in invoke("evaluate", path, parts[0], *words).out
+    assert "so this is no evidence" not in invoke("evaluate", path, other, *words).out
+    assert "so this is no evidence" not in invoke("evaluate", path, parts[0], *words).out
 
 
 def test_a_report_shows_those_that_survived(folder: Path, tmp_path: Path, expected: Certificate) -> None:

@@ -19,7 +19,7 @@ from pac_wrap.method.metrics import Metrics, evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.report.account import Account, Section, Table
-from pac_wrap.report.numbers import ceiling, confidence, floored
+from pac_wrap.report.numbers import ceiling, confidence, sure
 from pac_wrap.report.render import terminal
 
 _BINS: Final = 64
@@ -110,7 +110,7 @@ def _promise(guarantee: Guarantee) -> Text:
             deltas.append(delta)
             text.append(f"at most {ceiling(rate)} of {mistake} (confidence {confidence(delta)}),\n")
     # the demo abstains, and its classes are independent: eq. (97)
-    joint = floored(kept_together(*(confidence_left(delta) for delta in deltas)))
+    joint = sure(kept_together(*(confidence_left(delta) for delta in deltas)))
     return text.append(f"all of it at once with confidence {joint} or more.")
 
 

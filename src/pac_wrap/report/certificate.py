@@ -158,7 +158,8 @@ def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
     """Return the meaning of each range of scores; without kinds, also the share of each class."""
     heads: tuple[str, ...] = ("Score", "Verdict", "Meaning")
     rows: list[tuple[str, ...]] = [(row["scores"], row["verdict"], row["meaning"]) for row in verdicts]
-    caption, said = "The meaning of each score, for points of every kind.", ()
+    said: tuple[str, ...] = ()
+    caption = "The meaning of each score, for points of every kind."
     if not certificate.by_kind:
         caption = "The meaning of each score. The shares are those of the calibration points, not promised."
         heads += ("Normal points", "Anomalous points")

@@ -234,7 +234,7 @@ def plot_scores(
     dark: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the scores of each class in percent, with the thresholds; a note counts infinite and far scores."""
+    """Draw the scores of each class in percent, and the thresholds; a note counts scores off the scale."""
     classes = {"normal": as_scores(normal, "normal"), "anomalous": as_scores(anomalous, "anomalous")}
     ax, style = prepare(ax, dark)
     rule = certificate.rule

@@ -284,12 +284,11 @@ def _promise(certificate: GroupCertificate) -> str:
         clauses.append(f"at most {highest} of {' '.join(words)}")
         deltas.append(float(columns.deltas[label, good].max()))
     asked = [one.delta for one in certificate.request.guarantee.promises]
-    whom, joint = "each certified group by itself", jointly(certificate, *deltas)
+    whom, joint = "each certified group by itself", sure(jointly(certificate, *deltas))
     if certificate.together and all(one <= other for one, other in zip(deltas, asked, strict=False)):
-        whom, joint = "all certified groups together", certificate.confidence or 0.0
-    doubt = "" if certificate.overlap.proved else " This confidence is not guaranteed."
-    said = f"In the long run, {', and '.join(clauses)}: in {whom}, with {sure(joint)} confidence."
-    return f"{said}{doubt}{silent}"
+        whom, joint = "all certified groups together", sure(certificate.confidence or 0.0)
+    silent = f"{'' if certificate.overlap.proved else ' This confidence is not guaranteed.'}{silent}"
+    return f"In the long run, {', and '.join(clauses)}: in {whom}, with {joint} confidence.{silent}"
 
 
 def _summary(certificate: GroupCertificate) -> Table:

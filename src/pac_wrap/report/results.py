@@ -92,7 +92,7 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
         ("  anomalous", metrics.abstained_anomalous),
     ):
         rows.append((name, "", *_cells(rate), ""))
-    columns = ("", "ceiling", "measured", "count", "finding")
+    columns = ("", "max", "measured", "count", "finding")
     table = Table(columns, tuple(rows), _INTERVALS, (0, 4), key="rates", data=rates)
     asked, over = certificate.guarantee, [side.name for side in sides if side.exceeded]
     notes = [_PROVES_NOTHING] * calibrated
@@ -109,7 +109,7 @@ def account_of_measured(measured: Sequence[Measured]) -> Account:
         rows.append((visible(one.name), top, *_cells(one.rate), f"{one.abstained.count:,}", one.finding))
         rates = {"rate": rate_record(one.rate), "abstained": rate_record(one.abstained)}
         records.append({"kind": one.name, "ceiling": one.ceiling} | rates)
-    columns = ("", "ceiling", "measured", "errors", "undecided", "finding")
+    columns = ("", "max", "measured", "errors", "undecided", "finding")
     over = [one.name for one in measured if one.exceeded]
     table = Table(columns, tuple(rows), _INTERVALS, (0, 5), key="kinds", data=records)
     return Account(status=_measured(over), sections=(Section(items=(table,)), *only(exceeded=over)))

@@ -124,10 +124,8 @@ class Report:
     @property
     def shares(self) -> tuple[float, float] | None:
         """The least and the greatest prevalence: as stated, or else that of the calibration points."""
-        if isinstance(self.prevalence, tuple):
-            return self.prevalence
-        sizes = self.certificate.sizes
-        return (sizes[1] / sum(sizes),) * 2 if all(sizes) else None
+        sizes, stated = self.certificate.sizes, self.prevalence
+        return stated if isinstance(stated, tuple) else (sizes[1] / sum(sizes),) * 2 if all(sizes) else None
 
 
 def called(clause: Clause, longest: int = LONGEST) -> str:
@@ -324,12 +322,10 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
 def _labels(certificate: Certificate, clause: Clause) -> str:
     """Return the labels of a population and the errors that they allow, in words."""
     budget = clause.budget
-    if certificate.by_kind:
-        own = "" if clause.errors is None else f", threshold {about(clause.threshold or 0.0)}"
-        return clause.words + own
-    if budget is not None and budget.errors is None:
-        side = sides_of(certificate)[clause.of.label == "anomalous"]
-        return f"{clause.words}{_instead(side, budget)}"
+    if certificate.by_kind and clause.errors is not None:
+        return f"{clause.words}, threshold {about(clause.threshold or 0.0)}"
+    if budget is not None and budget.errors is None and not certificate.by_kind:
+        return f"{clause.words}{_instead(sides_of(certificate)[LABELS.index(clause.of.label)], budget)}"
     if certificate.regime is not Regime.OVERLAPPING or clause.beyond is None or budget is None:
         return clause.words
     other = "FNR" if clause.of.label == "normal" else "FPR"
@@ -508,7 +504,13 @@ def promise(certificate: Certificate) -> str:
     if kept:
         texts.append(f"{start}, {', and '.join(said)}{surely}")
     if doubted:
-        counts = [f"{one.n:,} {one.of.label} points count as about {one.at_hand:,}" for one in doubted]
+        known = (
+            ("an unknown number", f"about {one.at_hand:,}")[one.effective is not None] for one in doubted
+        )
+        counts = [
+            f"{one.n:,} {one.of.label} points count as {size}"
+            for one, size in zip(doubted, known, strict=True)
+        ]
         texts.append(f"They are not independent: {' and '.join(counts)}")
     if not certificate.overlap.proved:
         texts.append("This confidence is not guaranteed")

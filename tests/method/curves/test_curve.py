@@ -209,7 +209,7 @@ def test_beyond_the_largest_bound_that_was_asked_for_nothing_is_said() -> None:
     assert curve.normal.bounds[-1] <= 0.1 < CURVE.normal.bounds[-1]
     assert curve.anomalous.bounds[-1] <= 0.4
     assert Curve.from_json(curve.to_json()) == curve
-    assert "where it would exceed 0.1, nothing is said" in str(curve)
+    assert "bounds above 0.1 are not given" in str(curve)
     assert curve.verify(NORMAL, ANOMALOUS)
     assert not curve.verify(NORMAL + 0.1, ANOMALOUS)
     chunks = [(NORMAL, np.zeros(800)), (ANOMALOUS, np.ones(300))]
@@ -326,7 +326,7 @@ def test_it_warns_of_scores_upside_down_and_refuses_none_at_all() -> None:
 def test_it_shows_itself() -> None:
     text = str(CURVE)
     assert "FPR <= 0.05: FPR <= 0.0" in text
-    assert "holds      at every threshold at once" in text
+    assert "Every bound holds at its threshold" in text
     assert "FPR <= 0.01: no threshold" in str(certify_curve(NORMAL[:30], ANOMALOUS))
     ax = CURVE.plot()
     assert "FPR at most" in ax.get_xlabel()
