@@ -191,7 +191,7 @@ def test_one_class_only_gets_no_star_for_a_ceiling(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "score,label\n1,0\n2,0\n")
     out = succeeded("compare", path, "--score", "score", "--label", "label")
     assert "too few labels for FPR <= 0.05: 2 normal ones keep" in out
-    assert "too few labels for FNR <= 0.05: 0 anomalous ones bound it by 1 at best" in out
+    assert "too few labels for FNR <= 0.05: 0 anomalous ones keep 1 at best" in out
     assert "1 *" not in out
     assert "nan" not in out
 

@@ -50,7 +50,7 @@ def test_what_a_ceiling_of_the_fpr_alone_means() -> None:
     lead = account_of(Report(alone, prevalence=0.02))["practice"]["said"]
     assert lead.startswith("Of 1,000 future points, if 2 % are anomalous, at most 49 are false alarms on")
     nothing = account_of(Report(calibrate_quietly(range(20), [])))["practice"]
-    assert nothing["said"] == "Other numbers need a prevalence; state yours."
+    assert nothing["said"] == "State your prevalence to see other numbers."
     assert "alarms" not in nothing
 
 

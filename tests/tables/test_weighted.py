@@ -196,4 +196,4 @@ def test_verify_wants_weights_exactly_where_there_are_some(folder: Path, tmp_pat
     assert "name their column with --weight" in refused(tmp_path, "verify", path, table, *NAMES[:4])
     pair = 0.9 * given["w"], given["w"]
     calibrate_labelled(given["s"], given["y"], weights=pair, **BOUND).save(path)
-    assert "are intervals, which no column holds" in refused(tmp_path, "verify", path, table, *NAMES)
+    assert "are intervals, which no column can hold" in refused(tmp_path, "verify", path, table, *NAMES)
