@@ -140,12 +140,12 @@ def test_all_kinds_as_they_come_are_one_more_promise() -> None:
 
 
 def test_a_kind_with_too_few_labels_makes_it_vacuous_by_name() -> None:
-    with pytest.warns(VacuousWarning, match="^'new': 2 scores, too few for any error budget: 59 are needed$"):
+    with pytest.warns(VacuousWarning, match="^'new': 2 labels, too few: at least 59 are needed$"):
         certificate = calibrate(NORMAL, KINDS | {"new": np.array([4.0, 5.0])})
     assert certificate.regime is Regime.VACUOUS
     assert certificate.empty
     assert certificate.fnr.of.kind == "new"
-    assert "it has 2 labels, and 59 are needed for any threshold" in str(certificate)
+    assert "have 2 labels, and any threshold needs 59" in str(certificate)
     assert "FNR of 'new'" not in str(certificate)
 
 
