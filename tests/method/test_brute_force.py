@@ -3,55 +3,19 @@
 Budgets are sums of fractions and thresholds places in sorted lists; nothing is taken from the package.
 """
 
-import sys
-from fractions import Fraction
-from functools import cache
 from itertools import chain
-from math import comb, inf, nextafter
+from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pac_wrap import Guarantee, calibrate, calibrate_classes, calibrate_labelled
+from support.by_hand import LARGEST, alarm_from, budget, clear_below, drawn
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pac_wrap.VacuousWarning", "ignore::pac_wrap.UpsideDownWarning"
 )
-LARGEST = sys.float_info.max
-AWKWARD = [-inf, -LARGEST, 0.0, -0.0, 5e-324, 1.0, LARGEST, inf]
-
-
-@cache
-def budget(n: int, ceiling: float, delta: float) -> int | None:
-    """Return the most errors k with P(Binomial(n, ceiling) <= k) <= delta; None if there is none."""
-    rate, total, most = Fraction(ceiling), Fraction(0), None
-    for k in range(n + 1):
-        total += comb(n, k) * rate**k * (1 - rate) ** (n - k)
-        if total > Fraction(delta):
-            break
-        most = k
-    return most
-
-
-def alarm_from(scores: list[float], errors: int | None) -> float:
-    return inf if errors is None else nextafter(sorted(scores)[len(scores) - 1 - errors], inf)
-
-
-def clear_below(scores: list[float], errors: int | None) -> float:
-    return -inf if errors is None else sorted(scores)[errors]
-
-
-def drawn(random: np.random.Generator, n: int, shift: float = 0.0) -> list[float]:
-    """Return scores of one of several sorts: without ties, with many, at the ends of the doubles, equal."""
-    kinds: list[Any] = [
-        lambda: random.normal(shift, 1.0, n),
-        lambda: np.round(random.normal(shift, 1.0, n)),
-        lambda: random.choice(AWKWARD, n),
-        lambda: np.full(n, 1.0),
-    ]
-    found: list[float] = kinds[random.integers(len(kinds))]().tolist()
-    return found
 
 
 @pytest.mark.parametrize("seed", range(30))
