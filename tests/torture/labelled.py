@@ -52,6 +52,13 @@ _TEXTS: Final = [
 ]  # fmt: skip
 _COLUMNS: Final = ["--score", "score", "--label", "label"]
 _CUTS: Final = 4
+# how a monitor goes on
+_WAYS: Final = {
+    "text": "resumed from text",
+    "file": "resumed from its file",
+    "interrupted": "interrupted and begun again",
+    "named again": "a part that came twice refused",
+}
 
 
 def groups(random: np.random.Generator, folder: Path) -> Outcomes:
@@ -152,7 +159,7 @@ def monitors(random: np.random.Generator, folder: Path) -> Outcomes:
             verdicts = certificate.verdicts(scores[start:end])
         part = {"labels": labels[start:end], "scores": scores[start:end], "id": f"part {number}"}
         whole.update(verdicts, **part)
-        way = str(random.choice(["text", "file", "interrupted", "named again"]))
+        way = str(random.choice(sorted(_WAYS)))
         if way == "text":
             resumed = Monitor(certificate, curve, alpha).resumed(resumed.to_json())
             resumed.update(verdicts, **part)
@@ -172,7 +179,7 @@ def monitors(random: np.random.Generator, folder: Path) -> Outcomes:
                     raise AssertionError("a part was counted twice")
             assert path.read_text() == resumed.to_json()
         assert resumed.to_json() == whole.to_json(), way
-        outcomes[f"the state of a monitor that was not interrupted ({way})"] += 1
+        outcomes[f"the same state, {_WAYS[way]}"] += 1
     _check_monitor(whole, certificate, scores, labels)
     state = whole.to_json()
     fresh = Monitor(certificate, curve, alpha)
@@ -696,11 +703,11 @@ def _reviewed(random: np.random.Generator, folder: Path) -> Outcomes:
         if again:
             assert done.code == 2, done
             assert before == state.read_bytes()
-            outcomes["a part that was named before: refused, the state stays"] += 1
+            outcomes["part that came before: refused, the state stays"] += 1
             break
         if place is not None:
             assert done.code == 2, done
-            outcomes["a malformed label: refused"] += 1
+            outcomes["malformed label: refused"] += 1
             if stdin is None:
                 assert (state.read_bytes() if state.exists() else None) == before
             else:
@@ -710,7 +717,7 @@ def _reviewed(random: np.random.Generator, folder: Path) -> Outcomes:
         assert done.code in (0, 1), done
         _feed(expected, certificate, scores, labels, name, late)
         assert state.read_text() == expected.to_json()
-        outcomes["labels late, missing and contradictory: the state of a monitor in memory"] += 1
+        outcomes["late, missing and contradictory labels: the state of a monitor in memory"] += 1
     return outcomes
 
 
