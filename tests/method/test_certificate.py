@@ -458,7 +458,7 @@ def test_made_to_fit_without_a_change_is_accepted() -> None:
         ({"normal.threshold": "inf"}, "the rule does not follow"),
         (
             {"normal.threshold": "inf", "rule": {"normal_below": CLEAR_BELOW, "anomaly_from": "inf"}},
-            "mean another regime|all anomalous points",
+            "imply another regime|all anomalous points",
         ),
         ({"rule.anomaly_from": 1000.0}, "the rule does not follow"),
         ({"rule.normal_below": "-inf"}, "the rule does not follow"),

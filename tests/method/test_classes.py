@@ -239,7 +239,7 @@ def test_a_file_gives_it_back_and_many_classes_fit(tmp_path: Path) -> None:
         (lambda c: c["clauses"][0].update(of="anomalous"), "every clause must be about a class"),
         (lambda c: c["clauses"][0].update(delta=0.01), "all classes must have the same delta"),
         (lambda c: c["clauses"][0].update(threshold=None), "must both be there, or neither"),
-        (lambda c: c["clauses"][0].update(certified={"ceiling": 0.9}), "is not the one that was asked for"),
+        (lambda c: c["clauses"][0].update(certified={"ceiling": 0.9}), "differs from the requested one"),
         (lambda c: c["clauses"][0].update(n=3, budget=None), "must be -inf: it has too few labels"),
         (lambda c: c.update(version="x"), "not a version"),
         (lambda c: c.update(score_type="float16"), "is not a float16"),

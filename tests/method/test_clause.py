@@ -11,7 +11,7 @@ CERTIFICATE = calibrate(range(100), {"a": range(200, 300)})
 
 def test_a_clause_says_what_its_points_contributed() -> None:
     assert CERTIFICATE.clause("anomalous", "a").words == "100 labels, 1 error allowed"
-    assert Clause(Population("normal"), None, None, 7, "0" * 16).words == "7 labels, nothing asked for"
+    assert Clause(Population("normal"), None, None, 7, "0" * 16).words == "7 labels, no ceiling requested"
 
 
 def test_a_clause_that_promises_nothing_is_sure_of_nothing() -> None:

@@ -225,7 +225,7 @@ def test_certificates_without_kinds_are_as_they_were() -> None:
             {"stolen": STOLEN},
             ASKED,
             None,
-            "a ceiling for 'takeover', of which there are no anomalous scores; the kinds are 'stolen'",
+            "a ceiling for 'takeover', but no anomalous scores have that kind; the kinds are 'stolen'",
         ),
         (KINDS, STOLEN, ASKED, None, "max_fnr names kinds, but the anomalous scores come without kinds"),
         (NORMAL, KINDS, ASKED, "raise", "overlap 'raise' chooses its threshold for whole classes"),

@@ -50,12 +50,12 @@ def test_a_file_gives_it_back(tmp_path: Path) -> None:
         (CERTIFICATE, 1, {"kind": "b"}, "each once"),
         (CERTIFICATE, 1, {"kind": ""}, "the name of a kind must be a text"),
         (CERTIFICATE, 1, {"error": "false alarm"}, "cannot be a false alarm"),
-        (CERTIFICATE, 1, {"delta": 0.01}, "budget|asked for together"),
+        (CERTIFICATE, 1, {"delta": 0.01}, "budget|one guarantee"),
         (CERTIFICATE, 1, {"threshold": -9.0}, "does not follow|must lie|beyond|between|threshold of"),
         (CERTIFICATE, 2, {"threshold": 99.0}, "does not follow|must lie|beyond|between|threshold of"),
         (CERTIFICATE, 1, {"n": 201}, "all anomalous points are 291, not 290|the budget of"),
         (HELD, 1, {"certified": {"ceiling": 0.5}}, "the budget of anomalous points of kind"),
-        (HELD, 1, {"delta": 0.5}, "budget|asked for together"),
+        (HELD, 1, {"delta": 0.5}, "budget|one guarantee"),
     ],
 )
 def test_what_contradicts_itself_is_refused(

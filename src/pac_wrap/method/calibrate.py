@@ -223,7 +223,7 @@ def in_memory(
 
 
 def warned(certificate: T) -> T:
-    """Return a certificate, and warn if it promises less than was asked for; no other place warns."""
+    """Return a certificate, and warn if a requested ceiling is not certified; no other place warns."""
     if isinstance(certificate, Certificate) and certificate.empty:
         warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
     return certificate

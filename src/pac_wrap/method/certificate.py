@@ -167,8 +167,8 @@ def impossibilities(asked: Sequence[Asked], strategy: Strategy, told: Told) -> I
     """Yield the groups with impossible facts, and a sentence about each, whatever the decision was."""
     nobody: Any = True
     for one, n, edge, beyond in zip(asked, told.n, told.edges, told.beyond, strict=True):
-        yield (n < 0) | (n > MOST_SCORES), f"there cannot be so many {one.of}"
-        yield (beyond > n) | (beyond < NO_COUNT), f"there cannot be so many {one.of} beyond a threshold"
+        yield (n < 0) | (n > MOST_SCORES), f"the number of {one.of} is impossible"
+        yield (beyond > n) | (beyond < NO_COUNT), f"the number of {one.of} beyond a threshold is impossible"
         yield one.normal & (edge == -inf), "alarm_from must lie above some score, so it cannot be -inf"
         with np.errstate(over="ignore"):
             behind = np.nextafter(edge, -inf) if one.normal else np.asarray(edge)
@@ -191,7 +191,7 @@ def differences(
     asked: Sequence[Asked], strategy: Strategy, told: Told, made: Decision
 ) -> Iterator[tuple[Any, str]]:
     """Yield the groups whose facts differ from the decision made again, and a sentence about each."""
-    uncertified = "what is certified does not follow from what was asked"
+    uncertified = "the certified ceilings do not follow from the requested ones"
     asked_for: Any = True
     for p, one in enumerate(asked):
         own, again = told.found[p], made.found[p] or NOTHING
@@ -200,7 +200,7 @@ def differences(
         yield there ^ threshold, f"{one.of} have a threshold and a budget, or neither"
         right = _same(own.rate, again.rate, strategy.digits) & (own.errors == again.errors)
         right = right & _same(own.delta, again.delta, strategy.digits if strategy.given else 0.0)
-        yield right ^ True, f"the budget of {one.of} does not follow from what was asked and counted"
+        yield right ^ True, f"the budget of {one.of} does not follow from the request and the counts"
         if not isinstance(there, np.ndarray) and there and own.rate != again.rate:
             # its own rate, in which the last digits may differ, must carry its errors as well
             exact = count_of(find_budget(told.n[p], own.rate, own.delta).errors)
@@ -218,7 +218,7 @@ def differences(
             right = _same(own.ceiling, own.rate, 0.0) & _same(own.ceiling, ceiling, 0.0)
             yield (
                 told.certified & (right ^ True),
-                "what is asked for must be what the curve promises at the threshold",
+                "the requested ceilings must be the bounds of the curve at the threshold",
             )
         outside = own.key > made.high if one.normal else own.key < made.low
         decides = there & (made.low == made.high) & made.certified
@@ -229,7 +229,7 @@ def differences(
     yield untold ^ (made.separable is None), f"separable must be {compared} with this strategy"
     yield (
         asked_for & (told.separable == 0) & told.certified,
-        "whether one threshold would keep what was asked does not follow from the rung",
+        "whether one threshold would keep the requested ceilings does not follow from the rung",
     )
     low, high = ends_of(made.low, made.high, told.score_type)
     wrong = (told.rule[0] != low) | (told.rule[1] != high)
@@ -257,7 +257,7 @@ def _miscounts(asked: Sequence[Asked], told: Told, made: Decision) -> Iterator[t
             # above the largest double there is no threshold left, so normal scores up there cross nothing
             free = few | (one.normal & (made.alarm == PLUS) & (made.clear == PLUS))
             within = (beyond <= own.errors) ^ are_separated(made.alarm, made.clear)
-            yield wanted & within & (free ^ True), f"so many {one.of} beyond a threshold mean another regime"
+            yield wanted & within & (free ^ True), f"the {one.of} beyond a threshold imply another regime"
 
 
 def _same(one: Number, other: Number, digits: float) -> Any:
@@ -275,7 +275,7 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
         if errors is not None and errors > n:
             yield f"{errors:,} of {n:,} {label} scores cannot be errors"
     if guarantee.promises != tuple(one.asked for one in certificate.clauses if one.asked):
-        yield "the clauses of a class were not asked for together"
+        yield "the clauses of a class do not belong to one guarantee"
     yield from version_problems(certificate.version)
     if certificate.lineage is not None:
         yield from certificate.lineage.problems(guarantee, strategy)
@@ -451,7 +451,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     (0.05, 38)
     """
 
-    # what the clauses ask for, together
+    # the requests of all clauses together
     guarantee: Guarantee = field(compare=False)
     overlap: Overlap
     clauses: tuple[Clause, ...]

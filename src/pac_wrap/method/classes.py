@@ -226,7 +226,7 @@ class ClassCertificate(SavedAsJSON):
             if one.of.label != "class" or one.of.kind is None or one.beyond is not None:
                 yield "every clause must be about a class"
             if one.certified != one.asked:
-                yield f"the ceiling of {of} is not the one that was asked for"
+                yield f"the ceiling of {of} differs from the requested one"
             yield from one.problems()
             finite = one.threshold is not None and abs(one.threshold) < inf
             if finite and not represents(self.score_type, one.threshold or 0.0):

@@ -281,7 +281,7 @@ def _ceilings(guarantee: Guarantee, label: Label, sizes: Sizes) -> dict[str | No
     for kind in named:
         if kind not in kinds:
             raise InputError(
-                f"{option} has a ceiling for {quoted(kind)}, of which there are no {label} scores; the kinds"
+                f"{option} has a ceiling for {quoted(kind)}, but no {label} scores have that kind; the kinds"
                 f" are {listed(map(quoted, kinds))}"
             )
     parts: dict[str | None, float | None] = {kind: named[kind] for kind in kinds}

@@ -539,7 +539,7 @@ class Clause:
         """The number of labels and of the errors that they allow, in words."""
         text = f"{self.n:,} label{'s' * (self.n != 1)}"
         if self.budget is None:
-            return f"{text}, nothing {'asked for' if self.asked is None else 'certified at this threshold'}"
+            return f"{text}, {'no ceiling requested' if self.asked is None else 'nothing certified here'}"
         if self.budget.errors is None:
             return f"{text}, too few: at least {self.n + self.missing:,} are needed"
         return f"{text}, {self.budget.errors:,} error{'s' * (self.budget.errors != 1)} allowed"

@@ -121,7 +121,7 @@ class Rule:
 
     normal_below: float
     anomaly_from: float
-    # made when first asked for: a certificate is often only written
+    # made on demand, since a certificate is often only saved
     _steps: "Steps | None" = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
-"""The compiled library: its functions, whether it is the one that was built, and whether it computes rightly.
+"""The compiled library: its functions, and checks that it is the built one and computes correctly.
 
-Needs nothing but Python: the build, which has neither NumPy nor the rest of the package, runs this file as a
-script on what it compiled. So it looks at subnormal numbers and zeros itself, as base/floats.py does for all
-others.
+It needs nothing but Python: the build, which has neither NumPy nor the rest of the package, runs this file as
+a script on the compiled library. So it handles subnormal numbers and zeros itself, as base/floats.py does for
+the rest of the package.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ T = TypeVar("T")
 _SUBNORMAL: Final = 5e-324
 _TYPES: Final[dict[str, Any]] = {"float64": ctypes.c_double, "float32": ctypes.c_float}
 _PER_TYPE: Final = "codes", "bracket", "count", "mix"
-# the vectors that functions are compiled for, the narrowest first; a processor has some of them
+# the vector widths that functions are compiled for, the narrowest first; a processor supports some of them
 _VECTORS: Final = "any", "avx2", "avx512"
 # every kind of number that a comparison or a hash may get wrong, with ties; 1e-45 is subnormal in float32
 _BELOW: Final = -inf, -1.7e308, -1.5, -1.0, -1.0, -0.1, -1e-45, -1e-310, -_SUBNORMAL, -0.0
@@ -48,8 +48,8 @@ def seal(library: Path) -> str:
 
 
 def load_sealed(library: Path) -> Functions:
-    """Return the functions of the library that was built; an `OSError` says what is wrong with another."""
-    # another one is never loaded, since loading is enough to crash
+    """Return the functions of the library that was built; for any other library it raises `OSError`."""
+    # another library is never loaded, since loading alone may crash
     sealed = seal_of(library)
     if not library.exists():
         for other in library.parent.glob(f"{library.name.partition('-')[0]}-*"):
@@ -65,7 +65,7 @@ def load_sealed(library: Path) -> Functions:
 
 
 def load(library: Path, size: int = _QUICK) -> Functions:
-    """Return the functions of a library that passes its test on `size` scores, or say what is wrong."""
+    """Return the functions of a library that passes its test on `size` scores, or raise `OSError`."""
     found: list[Functions | OSError] = []
 
     def attempt() -> None:
@@ -74,7 +74,7 @@ def load(library: Path, size: int = _QUICK) -> Functions:
         except OSError as error:
             found.append(error)
 
-    # what -ffast-math adds to a library changes the arithmetic of the thread that loads it, and of no other
+    # a library built with -ffast-math changes the arithmetic of the thread that loads it, and of no other
     thread = Thread(target=attempt)
     thread.start()
     thread.join()
@@ -97,7 +97,7 @@ def _load(library: Path, size: int) -> Functions:
         kinds = [_declared_cells(compiled)] if cells else [_declared(compiled, vectors) for vectors in here]
     except AttributeError as error:
         raise OSError(f"{library.name} lacks a function: {error}") from None
-    # the narrower ones are for other processors, so they are tested only at build
+    # the narrower vectors are for other processors, so they are tested only at build
     for functions in kinds if size == _THOROUGH else kinds[-1:]:
         for wrong in _wrong_cells(functions) if cells else _wrong(functions, size):
             raise OSError(f"{library.name} fails its test: {wrong} gives a different result from Python")
@@ -165,7 +165,7 @@ _NO_OBJECTS: Final = tuple(
 
 
 def _wrong_cells(functions: Functions) -> Iterator[str]:
-    """Yield the name of each function that does not find what stands in rows that say it all."""
+    """Yield the name of each function that misreads some test rows."""
     for text, has, counted, size in _LINES:
         columns, counts = (ctypes.c_uint8 * 3)(), (ctypes.c_uint64 * 7)()
         used = functions["look_at_rows"](text, len(text), ord(","), stops(ord(",")), 3, columns, counts)
@@ -219,7 +219,7 @@ def _declared(compiled: ctypes.CDLL, vectors: str) -> Functions:
 
 
 def _wrong(functions: Functions, size: int) -> Iterator[str]:
-    """Yield the name of each function that does not give what plain Python finds."""
+    """Yield the name of each function whose result differs from plain Python's."""
     low, high = -1.0, 0.5
     for kind, score in _TYPES.items():
         codes, bracket, count, mix = (functions[f"{name}_{kind}"] for name in _PER_TYPE)
@@ -255,7 +255,7 @@ def _wrong(functions: Functions, size: int) -> Iterator[str]:
 
     marks = [place % 3 == 0 for place in range(size)]
     expected_pair = _picked(array, [not mark for mark in marks]), _picked(array, marks)
-    # each has room for all and one more, so that a wrong count does no harm
+    # each buffer can hold all scores and one more, so that a wrong count does no harm
     rooms = [(ctypes.c_char * (8 * size + 8))() for _ in expected_pair]
     functions["divide"](array, (ctypes.c_uint8 * size)(*marks), size, *rooms)
     if any(bytes(room)[: len(one)] != one for room, one in zip(rooms, expected_pair, strict=True)):

@@ -1,6 +1,6 @@
-"""The passes over scores: in C, or in NumPy where no C compiler was found.
+"""The passes over scores: in C, or in NumPy if no C compiler was found.
 
-C is called through ctypes: no Python headers to build, no lock held meanwhile.
+C is called through ctypes, so that the build needs no Python headers, and no lock is held meanwhile.
 """
 
 import os
@@ -31,7 +31,7 @@ _FIRST, _SECOND, _THIRD, _FOURTH, _START = map(np.uint64, HASH_NUMBERS)
 
 
 class Inside(NamedTuple):
-    """How many scores lie on both sides of [low, high], what lies inside if wanted, and the sum of hashes."""
+    """The numbers of scores below and above [low, high], those inside if wanted, and the sum of hashes."""
 
     below: int
     above: int
@@ -46,7 +46,7 @@ class Plain:
     def codes(
         self, scores: NDArray[Any], low: np.floating, high: np.floating, choice: Choice, out: Codes
     ) -> bool:
-        """Write a code for scores up to `low`, up to `high` and above; return whether none is NaN."""
+        """Write a code for scores up to `low`, up to `high` and above; return whether no score is NaN."""
         below, between, above = choice
         sound = True
         buffers = np.empty((2, min(scores.size, CHUNK)), dtype=bool)
@@ -71,7 +71,7 @@ class Plain:
         return sound
 
     def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
-        """Return the scores in [low, high], kept if asked for, and all counts of one pass."""
+        """Return the counts of one pass around [low, high], with the scores inside if `keep`."""
         below, above, nan, mixer = 0, 0, False, _Mixer(min(scores.size, CHUNK))
         inside = [np.empty(0, dtype=scores.dtype)]
         lower, upper = np.empty((2, min(scores.size, CHUNK)), dtype=bool)
@@ -97,7 +97,7 @@ class Plain:
         return sum(int(np.count_nonzero(chunk < bound)) for chunk in chunks)
 
     def mix(self, scores: Floats) -> int:
-        """Return the sum that a digest shows: the hashes of the scores, modulo 2^64."""
+        """Return the sum behind a digest: the hashes of the scores, modulo 2^64."""
         mixer = _Mixer(min(scores.size, CHUNK))
         for start in range(0, scores.size, CHUNK):
             mixer.add(mixer.bits(scores[start : start + CHUNK]))
@@ -117,7 +117,7 @@ class Plain:
 
     def divide(self, scores: Doubles, marks: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
         """Return the scores without and those with a mark."""
-        # by position: mixed marks make a mask several times as slow
+        # by position, since mixed marks make a mask several times slower
         return scores[np.flatnonzero(~marks)], scores[np.flatnonzero(marks)]
 
 
@@ -133,7 +133,7 @@ def hashes(scores: Doubles) -> Bits:
 
 
 class _Mixer:
-    """Sums up the hashes of scores, chunk by chunk: xxhash64 of the bytes of the double, seed 42."""
+    """Adds up the hashes of scores, chunk by chunk: xxhash64 of the bytes of the double, seed 42."""
 
     def __init__(self, largest: int) -> None:
         self.total = 0
@@ -195,19 +195,19 @@ def together(actions: Sequence[Callable[[], T]], scores: int | None = None) -> l
 # from more scores of each class on, a thread for each pays
 _MANY: Final = 1 << 20
 _SOURCE: Final = Path(__file__).with_name("kernels.c")
-# scores per call: what is found among them waits in a buffer, of which only the beginning is used
+# scores per call; their results are written to a buffer, of which only the beginning is used
 _CHUNK: Final = 1 << 18
 _DOUBLE: Final[np.dtype[Any]] = np.dtype(np.float64)
 _KINDS: Final[tuple[np.dtype[Any], ...]] = _DOUBLE, np.dtype(np.float32)
 
 
 def library() -> Path:
-    """Return where the compiled source lies, if it does; its name tells of which source it was made."""
+    """Return the path of the compiled library, if it exists; its name identifies the source."""
     return _SOURCE.with_name(f"kernels-{crc32(_SOURCE.read_bytes()):08x}.so")
 
 
 class Native(Plain):
-    """The passes in C; an array that C cannot walk through is left to NumPy."""
+    """The passes in C; NumPy handles arrays that C cannot walk through."""
 
     def __init__(self, functions: Functions) -> None:
         self._codes, self._bracket, self._count, self._mix = (
@@ -226,7 +226,7 @@ class Native(Plain):
         return bool(call(_at(scores), scores.size, low, high, *choice, _at(out)))
 
     def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
-        """Return the scores in [low, high], kept if asked for, and all counts of one pass."""
+        """Return the counts of one pass around [low, high], with the scores inside if `keep`."""
         if not _walkable(scores) or _flushed(scores):
             return super().bracket(scores, low, high, keep=keep)
         call, nan, inside = self._bracket[scores.dtype], False, [np.empty(0, dtype=scores.dtype)]
@@ -247,7 +247,7 @@ class Native(Plain):
         return int(self._count[scores.dtype](_at(scores), scores.size, bound))
 
     def mix(self, scores: Floats) -> int:
-        """Return the sum that a digest shows."""
+        """Return the sum behind a digest."""
         if not _walkable(scores) or _flushed(scores):
             return super().mix(scores)
         return int(self._mix[scores.dtype](_at(scores), scores.size))
@@ -264,14 +264,14 @@ class Native(Plain):
         if not sound or marks.size != scores.size:
             return super().divide(scores, marks)
         marked = int(np.count_nonzero(marks))
-        # one more, since a score is written to both before its mark is looked at
+        # one more, since a score is written to both before its mark is read
         pair = np.empty(scores.size - marked + 1), np.empty(marked + 1)
         self._divide(_at(scores), _at(marks), scores.size, _at(pair[0]), _at(pair[1]))
         return pair[0][:-1], pair[1][:-1]
 
 
 def _walkable(array: NDArray[Any], *kinds: Any) -> bool:
-    """Return whether an array is of a type, or of any that scores have in C, and lies there in one piece."""
+    """Return whether an array has one of these types, or any type of scores in C, and is contiguous."""
     return array.dtype in (kinds or _KINDS) and array.flags.c_contiguous and array.flags.aligned
 
 
@@ -286,13 +286,13 @@ def _at(array: NDArray[Any]) -> int:
 
 @cache
 def kernels() -> Plain:
-    """Return the fastest kernels there are, or those that PAC_WRAP_KERNELS names: native or plain."""
+    """Return the fastest available kernels, or those that PAC_WRAP_KERNELS names: native or plain."""
     functions = compiled_functions(library(), "NumPy does the same more slowly")
     return Plain() if functions is None else Native(functions)
 
 
 def compiled_functions(path: Path, otherwise: str) -> Functions | None:
-    """Return the functions of a library, None if it is absent or unwanted; `otherwise` is done then."""
+    """Return the functions of a library, None if it is absent or unwanted; then `otherwise` happens."""
     wanted = os.environ.get("PAC_WRAP_KERNELS", "")
     if wanted not in ("", "native", "plain"):
         raise InputError(
@@ -308,7 +308,7 @@ def compiled_functions(path: Path, otherwise: str) -> Functions | None:
                 f"PAC_WRAP_KERNELS is native, but the library cannot be loaded: {error};"
                 " install again where there is a C compiler, or unset it"
             ) from error
-        # one that was never compiled is nothing to warn of
+        # a library that was never compiled needs no warning
         if not isinstance(error, FileNotFoundError):
             warnings.warn(
                 f"the compiled kernels cannot be used, so {otherwise}: {error};"
@@ -328,5 +328,5 @@ def digest(scores: Floats) -> str:
 
 
 def as_digest(hash_sum: int) -> str:
-    """Return the digest that shows a sum of hashes."""
+    """Return the digest of a sum of hashes."""
     return f"{hash_sum % MODULUS:016x}"

@@ -370,7 +370,7 @@ def test_a_curve_for_each_group() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"pool": True, "overlap": "raise"}, 'pool goes with overlap="abstain"'),
+        ({"pool": True, "overlap": "raise"}, 'pool needs overlap="abstain"'),
         ({"pool": True, "guarantee": Guarantee(0.6)}, "ceilings up to 0.5"),
         ({"pool": True, "guarantee": Guarantee(0.1, 0.1, 0.3)}, "deltas up to 0.25"),
         ({"together": "yes"}, "together must be one of"),

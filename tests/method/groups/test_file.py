@@ -157,14 +157,14 @@ def test_another_file_is_refused() -> None:
         ("digest", [7, 7], "not a column of its kind"),
         ("digest", ["g" * 16, "0" * 16], "not a column of its kind"),
         ("rule", ["nan", 1.0], "'nan' is not a number"),
-        ("n", [10**13, 1], "there cannot be so many normal points"),
+        ("n", [10**13, 1], "the number of normal points is impossible"),
         ("shares", [0.1, 0.1], "unknown"),
         ("together", True, "the budget of normal points does not follow"),
         ("asked", {}, "must be there"),
         ("version", "<b>", "is not a version"),
         ("assumptions", [1], "not the assumptions"),
         ("unknown", 1, "unknown"),
-        ("separable", [1], "a place for each"),
+        ("separable", [1], "an entry for each"),
     ],
 )
 def test_what_is_no_column_is_refused(name: str, value: Any, words: str) -> None:
@@ -206,7 +206,7 @@ def test_a_tampered_group_is_believed_only_if_its_certificate_would_be(options: 
 def test_a_pool_that_does_not_belong_to_the_groups_is_refused() -> None:
     content = json.loads(made(pool=True).to_json())
     other = json.loads(made(pool=True, together=True).to_json())
-    with pytest.raises(CertificateError, match=r"the pool was not asked|does not hold the points"):
+    with pytest.raises(CertificateError, match=r"the request of the pool|does not hold the points"):
         GroupCertificate.from_json(resealed(content | {"pool": other["pool"]}))
     first, second = content["pool"]["clauses"]
     fewer = [first | {"n": first["n"] + 1}, second]
@@ -224,7 +224,7 @@ def test_shares_are_found_again_from_the_numbers_of_labels(overlap: str, pool: b
     assert "shares" not in content
     again = GroupCertificate.from_json(found.to_json())
     assert again.shares == found.shares is not None
-    with pytest.raises(CertificateError, match=r"does not follow|was not asked"):
+    with pytest.raises(CertificateError, match=r"does not follow|the request of the pool"):
         GroupCertificate.from_json(resealed(content | {"together": False}))
 
 

@@ -235,7 +235,7 @@ def test_progress_in_words() -> None:
     assert certificate.regime is Regime.VACUOUS
     until.add([0.9] * 60, [1] * 60)
     assert "anomalous  60 labels, looked at 60: error budget 0" in str(until)
-    assert "state      certified: one threshold keeps what was asked for" in str(until)
+    assert "state      certified: one threshold keeps all ceilings" in str(until)
 
 
 def test_scores_upside_down_are_warned_of_once_at_the_end() -> None:

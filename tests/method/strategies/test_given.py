@@ -96,7 +96,7 @@ def looser() -> Certificate:
         ),
         (
             lambda: with_clause(MADE, "fpr", asked=replace(promise_of(MADE), ceiling=0.5)),
-            "must be what the curve promises|together",
+            "must be the bounds of the curve|together",
         ),
         (looser, "the budget of normal points"),
     ],

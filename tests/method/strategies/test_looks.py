@@ -71,7 +71,7 @@ def test_what_each_certifies() -> None:
         ({"overlap.threshold": "inf"}, "threshold must be a finite number"),
         ({"overlap.every": 0}, "every must be a whole number, 1 or more, got 0"),
         ({"overlap.up_to": 10**12}, "up_to must be at most 20,000 labels"),
-        ({"normal.certified": {"ceiling": None}}, "what is certified does not follow"),
+        ({"normal.certified": {"ceiling": None}}, "the certified ceilings do not follow"),
     ],
 )
 def test_what_was_tampered_with_is_refused(changes: dict[str, object], sentence: str) -> None:

@@ -275,7 +275,7 @@ def test_a_rung_is_claimed_only_where_its_thresholds_are_separated() -> None:
     assert made.uncertified
     assert list(inconsistencies(made)) == []
     claimed = tuple(replace(one, certified=one.asked) for one in made.clauses)
-    assert "what is certified does not follow from what was asked" in inconsistencies(
+    assert "the certified ceilings do not follow from the requested ones" in inconsistencies(
         replace(made, clauses=claimed)
     )
 

@@ -40,7 +40,7 @@ Rates = NDArray[np.float64]
 _OF_RANK: Final = 50
 _OF_ALL: Final = 500
 MOST_POINTS: Final = 10**8
-# a level is rounded down to so many digits, so that every machine has the same
+# a level is rounded down to this many digits, so that every machine has the same one
 _DIGITS: Final = 8
 # a secant's error is roughly below the product of its last two moves; and a move that counts as none
 _NEAR: Final = 1e-9
@@ -179,7 +179,7 @@ def _floored(level: float, units: int = 0) -> float:
     """Return a level rounded down to its first digits, minus some units of the last one."""
     exponent = floor(log10(level)) - _DIGITS + 1
     mantissa = level / 10.0**exponent
-    # what was rounded before stays as it is
+    # a level that was rounded before is unchanged
     whole = round(mantissa) if abs(mantissa - round(mantissa)) < 1e-6 else floor(mantissa)
     return float(f"{whole - units}e{exponent}")
 
@@ -247,7 +247,7 @@ class _Walk:
         """Return the chance that all limits were kept, given that the process ends with n points."""
         rest = self._n * (1.0 - self._time)
         first, kernel = _poisson(rest)
-        # counts from which so many points are left as the kernel holds
+        # counts from which the points that are left are within the kernel
         missing = self._n - self._low - first - np.arange(self._mass.size)
         inside = (missing >= 0) & (missing < kernel.size)
         held = float(self._mass[inside] @ kernel[missing[inside]]) * self._gain

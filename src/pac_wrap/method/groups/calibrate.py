@@ -279,8 +279,8 @@ class GroupRequest:
             return
         if not isinstance(self.request.overlap, Abstain):
             raise InputError(
-                f'pool goes with overlap="abstain" only, got "{self.request.overlap.word}"; what it proves'
-                " for points of several groups is not proved for others"
+                f'pool needs overlap="abstain", got "{self.request.overlap.word}"; for points of several'
+                " groups there is no proof for other strategies"
             )
         for promise in self.request.guarantee.promises:
             if promise.ceiling > _MOST_CEILING or promise.delta > _MOST_DELTA:

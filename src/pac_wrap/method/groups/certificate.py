@@ -408,5 +408,5 @@ class GroupCertificate(Head, SavedAsJSON):
         if self.columns.n[:, self.columns.vacuous].sum(axis=1).tolist() != [self.pool.fpr.n, self.pool.fnr.n]:
             yield "the pool does not hold the points of the groups with too few labels"
         if Request(self.pool.guarantee, self.pool.overlap) != self.request:
-            yield "the pool was not asked for what the groups were"
+            yield "the request of the pool differs from that of the groups"
         yield from (f"the pool: {problem}" for problem in inconsistencies(self.pool))

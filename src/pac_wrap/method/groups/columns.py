@@ -60,9 +60,9 @@ MOST_BYTES: Final = 64_000_000
 _HEADER: Final = {"format": "pac-wrap groups", "schema": 3}
 NOUN: Final = "group certificate"
 _SIGNS: Final = {"[": 200, "{": 200, ",": 30 * MOST_GROUPS}
-# what is told of each class, as `Found` has it, and then of its points
+# the fields of each class: those of `Found`, then those of its points
 _TOLD: Final = ("rate", "delta", "budget", "thresholds", "ceilings", "deltas", "n", "digest", "beyond")
-# how a file has what is no number
+# how a file stores non-finite numbers
 _INFINITE: Final[dict[float, Any]] = {inf: "inf", -inf: "-inf"}
 
 
@@ -342,7 +342,7 @@ def columns_again(
     single = isinstance(strategy, Abstain) & ~np.isnan(columns.rate)
     refuse(
         (
-            (((errors < 0) | (errors > n)).any(axis=0), "there cannot be so many errors"),
+            (((errors < 0) | (errors > n)).any(axis=0), "the number of errors is impossible"),
             (
                 (single & (errors > np.maximum(budget, 0))).any(axis=0),
                 "the rule has more errors than its budget",

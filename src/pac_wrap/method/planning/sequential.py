@@ -179,7 +179,7 @@ class LabelUntil:
         )
         every, up_to = self._strategy.every, self._strategy.up_to
         looks = f"at every {every:,} labels of a class, up to {up_to:,}; local delta {local}"
-        state = "certified: one threshold keeps what was asked for" if self.success else _UNDECIDED[self.done]
+        state = "certified: one threshold keeps all ceilings" if self.success else _UNDECIDED[self.done]
         texts = {"asked": self._request.guarantee, "looks": looks, "normal": self._progress(0)}
         texts |= {"anomalous": self._progress(1), "state": state}
         return "\n".join(f"{name:<10} {text}" for name, text in texts.items())
