@@ -216,7 +216,7 @@ def test_a_one_sided_certificate_promises_one_rate(guarantee: Guarantee, kept: s
     assert text["asked"] == f"{kept} <= 0.05 (confidence 0.95)"
     assert text["promise"].startswith("In the long run, at most 5 % of ")
     assert text["promise"].count("Nothing is promised about ") == 1
-    assert text[silent] == "2,000 labels, nothing asked for"
+    assert text[silent] == "2,000 labels, no ceiling requested"
     alarm_from, clear_below = certificate.thresholds.alarm_from, certificate.thresholds.clear_below
     tau = clear_below if alarm_from is None else alarm_from
     assert text["rule"] == f"anomaly from {tau:.4g} on, normal below (rounded)"

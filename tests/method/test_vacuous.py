@@ -109,7 +109,7 @@ def test_the_ceiling_that_is_named_is_kept_and_a_lower_one_is_not(n: int) -> Non
         ((NORMAL, [1.0]), "anomalous  1 label, too few: at least 59 are needed, or ask for 0.9501"),
         ((NORMAL, []), "anomalous  0 labels, too few: at least 59 are needed"),
         (([], FEW), "normal     0 labels, too few: at least 59 are needed"),
-        ((NORMAL, FEW, Guarantee(max_fnr=None)), "anomalous  30 labels, nothing asked for"),
+        ((NORMAL, FEW, Guarantee(max_fnr=None)), "anomalous  30 labels, no ceiling requested"),
     ],
 )
 def test_promised_never_stands_where_nothing_is(arguments: Any, line: str) -> None:
