@@ -289,7 +289,8 @@ def test_scikit_learns_tag_of_a_classifier_asks_for_what_cannot_be_promised() ->
             return tags
 
     assert not is_classifier(PACWrap(forest()))
-    asked, failed = {"check_classifiers_train", "check_classifiers_classes"}, set()
+    asked = {"check_classifiers_train", "check_classifiers_classes"}
+    failed: set[str] = set()
     for tagged, check in estimator_checks_generator(Tagged(LogisticRegression())):
         if check.func.__name__ in asked:
             try:

@@ -158,7 +158,8 @@ def _imported(path: Path, root: Path) -> tuple[frozenset[str], frozenset[str]]:
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     checked = [node for node in nodes if isinstance(node, ast.If) and _is_for_types(node)]
     passed = {one for node in checked for part in node.body for one in ast.walk(part)}
-    every, loaded = set(), set()
+    every: set[str] = set()
+    loaded: set[str] = set()
     for node in nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for target in _targets(node, package):
@@ -167,7 +168,8 @@ def _imported(path: Path, root: Path) -> tuple[frozenset[str], frozenset[str]]:
                     name = homes.get(rest, rest) or ADDRESS
                     name = name if name in known else name.rpartition(".")[0] or name
                     every.add(name)
-                    loaded |= set() if node in passed else {name}
+                    if node not in passed:
+                        loaded.add(name)
     return frozenset(every - {here}), frozenset(loaded - {here})
 
 
