@@ -120,7 +120,7 @@ def test_a_nan_is_abstained_on_and_said_or_refused_wherever_it_stands(size: int,
         scores[::2] = -inf
         expected = np.where(scores > 0, 1, 0)
         expected[place], scores[place] = -1, nan
-        said = f"1 of {size:,} scores are NaN, the first at position {place}: points without a score"
+        said = f"1 of {size:,} scores are NaN, the first at position {place}; points without a score"
         with pytest.warns(MissingScoreWarning, match=said) as warned:
             np.testing.assert_array_equal(rule.verdicts(scores), expected)
         assert [one.filename for one in warned] == [__file__]

@@ -1,7 +1,7 @@
-"""What counts as scores, labels, a rate or a count; everything else is refused with one sentence.
+"""Checks of scores, labels, rates and counts; each refuses anything else with one sentence.
 
-NaN stands for a missing score. Where labels calibrate it is refused, since a point without a score says
-nothing about the others; where points are decided it is abstained on, counted and said.
+NaN stands for a missing score. Calibration refuses it, since a point without a score says nothing about the
+others; decisions abstain on it, count it and report it.
 """
 
 import sys
@@ -39,7 +39,7 @@ def check_rate(name: str, value: float) -> float:
 
 
 def check_delta(name: str, value: float) -> float:
-    """Return a delta that bounds at every threshold can have."""
+    """Return a delta that is large enough for bounds at every threshold."""
     delta = check_rate(name, value)
     if delta < LEAST_DELTA:
         raise InputError(
@@ -50,12 +50,12 @@ def check_delta(name: str, value: float) -> float:
 
 
 def check_top(name: str, value: float | None) -> float | None:
-    """Return the largest bound that a curve is to have; None for all of them."""
+    """Return the largest bound that a curve should have; None means no limit."""
     return None if value is None else check_rate(name, value)
 
 
 def as_float(value: object) -> float:
-    """Return value as a float; NaN if it is no real number, or one beyond all floats."""
+    """Return value as a float; NaN if it is not a real number, or too large for a float."""
     try:
         return float(value) if is_number(value) else nan  # type: ignore[arg-type]  # a number has a float
     except (OverflowError, ValueError):  # 10**400, or a Decimal that signals
@@ -64,7 +64,7 @@ def as_float(value: object) -> float:
 
 def is_number(value: object) -> bool:
     """Return whether value is a real number; a bool is not."""
-    # a float is asked for first: abstract types are slow, and there may be 10,000 levels of rates
+    # the test for float comes first: abstract types are slow, and there may be 10,000 rates
     return type(value) is float or (isinstance(value, (Real, Decimal)) and not isinstance(value, bool))
 
 
@@ -122,21 +122,21 @@ def missing_places(scores: NDArray[Any]) -> Places:
 
 
 def abstained_or_stopped(places: Places, size: int, on_missing: OnMissing) -> None:
-    """Warn the user, who is outside this package, of scores that are missing, or refuse them."""
+    """Warn the caller outside this package of missing scores, or refuse them."""
     if not places.size:
         return
     if on_missing == "stop":
         raise refused("scores", places, size)
     warnings.warn(
-        f"{places.size:,} of {size:,} scores are NaN, the first at position {int(places[0])}: points without"
-        ' a score are abstained on; on_missing="stop" refuses them',
+        f"{places.size:,} of {size:,} scores are NaN, the first at position {int(places[0])}; points without"
+        ' a score get the verdict abstain; on_missing="stop" refuses them',
         MissingScoreWarning,
         stacklevel=frames_inside() + 1,
     )
 
 
 def refused(name: str, places: Places, size: int) -> InputError:
-    """Return the refusal of scores of which some are missing."""
+    """Return the error for missing scores."""
     return InputError(
         f"{name} must not contain NaN, got {places.size:,} of {size:,}, the first at"
         f" position {int(places[0])}; drop those points or make the detector score them"
@@ -144,7 +144,7 @@ def refused(name: str, places: Places, size: int) -> InputError:
 
 
 def frames_inside() -> int:
-    """Return how many calls deep this package is in, counted from the caller."""
+    """Return how many calls inside this package lie above the caller."""
     frame, depth = sys._getframe(), 0
     while frame.f_globals.get("__name__", "").startswith("pac_wrap."):
         if frame.f_back is None:
@@ -154,17 +154,17 @@ def frames_inside() -> int:
 
 
 def score_type(dtype: Any) -> ScoreType:
-    """Return the type of scores that come as this NumPy type: wider floats and whole numbers are doubles."""
+    """Return the type of scores for a NumPy type; wider floats and whole numbers become doubles."""
     return _TYPES.get(np.dtype(dtype).char, "float64")
 
 
 def type_of(*arrays: NDArray[Any]) -> ScoreType:
-    """Return the type that all arrays have, float64 if they differ; an empty one takes that of the others."""
+    """Return the common type of the arrays, float64 if they differ; empty arrays do not count."""
     return common_type(score_type(array.dtype) for array in arrays if array.size) or "float64"
 
 
 def common_type(types: Iterable[ScoreType | None]) -> ScoreType | None:
-    """Return the type that all have, float64 if they differ, None if there is none; None has no say."""
+    """Return the common type, float64 if the types differ, None without any type; None does not count."""
     found = {one for one in types if one is not None}
     return found.pop() if len(found) == 1 else "float64" if found else None
 
@@ -172,8 +172,8 @@ def common_type(types: Iterable[ScoreType | None]) -> ScoreType | None:
 def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "labels") -> NDArray[np.bool_]:
     """Return True where a label marks an anomaly.
 
-    Labels are 0 (normal) and 1 (anomalous). With `anomaly_label=-1` they are scikit-learn's +1 and -1; with
-    any other value they are that value for anomalies and a single other one for normal points.
+    Labels are 0 (normal) and 1 (anomalous). With `anomaly_label=-1` they are +1 and -1, as in scikit-learn.
+    With any other `anomaly_label`, anomalies have that label and normal points one other label.
     """
     named = isinstance(anomaly_label, str)
     array = np.asarray(labels, dtype=object) if named and isinstance(labels, list) else as_array(labels, name)
@@ -222,18 +222,18 @@ def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDAr
 
 
 def label_of(text: str | None) -> object:
-    """Return the label that marks an anomaly in a file, the usual 1 where no text does."""
+    """Return the label of anomalies in a file, 1 if no text is given."""
     return 1 if text is None else text
 
 
 def label_text(anomaly_label: object) -> str | None:
-    """Return the label that marks an anomaly as a file has it, None for the usual 1."""
+    """Return the label of anomalies as a text, None for the default 1."""
     return None if type(anomaly_label) is int and anomaly_label == 1 else str(anomaly_label)
 
 
 def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
-    """Return where y marks an anomaly, as scikit-learn has it: two consecutive whole numbers will do."""
-    # scikit-learn orders classes, so the greater one is taken for the anomalies
+    """Return True where y marks an anomaly; as in scikit-learn, two consecutive whole numbers will do."""
+    # scikit-learn orders classes, so the greater one marks anomalies
     try:
         return as_anomaly_mask(y, anomaly_label, "y")
     except InputError:
@@ -245,7 +245,7 @@ def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
             raise
     warnings.warn(
         f"y holds {values[0]} and {values[1]}; {values[1]} is taken for the anomalies, as scikit-learn"
-        f" orders classes; say so with anomaly_label={values[1]}, or recode y as 0 and 1",
+        f" orders classes; pass anomaly_label={values[1]}, or recode y as 0 and 1",
         LabelWarning,
         stacklevel=4,
     )
@@ -255,7 +255,7 @@ def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
 def as_labelled(
     scores: ArrayLike, labels: ArrayLike, anomaly_label: object = 1, where: str = ""
 ) -> tuple[NDArray[Any], Scores, NDArray[np.bool_]]:
-    """Return scores as they came and as doubles, and where labels mark an anomaly, which must fit."""
+    """Return scores as given and as doubles, and True where labels mark an anomaly; lengths must agree."""
     check_aligned(f"scores{where}", scores, f"labels{where}", labels)
     given = as_array(scores, f"scores{where}")
     values = as_scores(given, f"scores{where}")
@@ -271,7 +271,7 @@ def check_same_length(name: str, size: int, other: str, other_size: int) -> None
 
 
 def check_aligned(name: str, values: object, other: str, others: object) -> None:
-    """Refuse two columns with indices, as pandas has them, that differ: rows are paired by position here."""
+    """Refuse two pandas columns with different indices, since rows are paired by position here."""
     index, second = _index(values), _index(others)
     if index is None or second is None or len(index) != len(second) or index.equals(second):
         return  # lengths are compared, and refused, as those of arrays are
@@ -279,7 +279,7 @@ def check_aligned(name: str, values: object, other: str, others: object) -> None
     raise InputError(
         f"{name} and {other} must have the same index in the same order, but in position {place:,} they have"
         f" {_plain(index[place])!r} and {_plain(second[place])!r}; align them, for example with"
-        f" {other}.loc[{name}.index], or pass .to_numpy() if the rows belong together as they stand"
+        f" {other}.loc[{name}.index], or pass .to_numpy() if the rows match by position"
     )
 
 

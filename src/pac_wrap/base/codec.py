@@ -27,8 +27,8 @@ T = TypeVar("T")
 _LARGEST = sys.float_info.max
 _INFINITIES = {"inf": inf, "-inf": -inf}
 _NAME: Final = "name"
-# what is read at most; a certificate has about 2,500 bytes, a dozen brackets and 60 commas, a curve some
-# thousand commas: one limit for both, so that the one is told from the other by its format
+# the limits of reading; a certificate has about 2,500 bytes, a dozen brackets and 60 commas, a curve some
+# thousand commas: both have one limit, so that the format tells one from the other
 MOST_BYTES: Final = 1_000_000
 Signs = dict[str, int]
 MOST_SIGNS: Final[Signs] = {"[": 100, "{": 100, ",": 10_000}
@@ -52,10 +52,10 @@ def encode(value: Any, header: dict[str, Any]) -> str:
 def content_of(
     text: str | bytes, header: dict[str, Any], noun: str, most: int = MOST_BYTES, signs: Signs = MOST_SIGNS
 ) -> dict[str, Any]:
-    """Return the content of a JSON text without header and checksum, if it is whole and not endless."""
+    """Return the content of a JSON text without header and checksum, after checking size and checksum."""
     if not isinstance(text, (str, bytes)):
         raise CertificateError(
-            f"a {noun} is read from a text, got {type(text).__name__}; read a file with"
+            f"a {noun} must be read from a text, got {type(text).__name__}; read a file with"
             f" {noun.capitalize()}.load"
         )
     _refuse_endless(text, noun, most, signs)
@@ -96,7 +96,7 @@ def checksum_of(text: str) -> str:
 
 
 def flat(value: Any) -> dict[str, Any]:
-    """Return the leaves of a dataclass by their dotted names, as they stand in the JSON text."""
+    """Return the values of a dataclass by their dotted names, as in the JSON text."""
 
     def walk(name: str, node: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(node, dict):
@@ -109,7 +109,7 @@ def flat(value: Any) -> dict[str, Any]:
 
 
 def _refuse_endless(text: str | bytes, noun: str, largest: int, signs: Signs) -> None:
-    """Refuse a text that would cost time or memory, before any of it is taken apart."""
+    """Refuse a text that would cost too much time or memory, before parsing it."""
     if text[:100].lstrip()[:1] in ("<", b"<"):
         raise CertificateError(
             f"this is not a {noun}: it is a page; open it in a browser and save its {noun}"
@@ -128,7 +128,7 @@ def _refuse_endless(text: str | bytes, noun: str, largest: int, signs: Signs) ->
 
 
 def _short(kind: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a reader of numbers that refuses one of many digits."""
+    """Return a reader of numbers that refuses numbers with too many digits."""
 
     def read(text: str) -> T:
         if len(text) > _MOST_DIGITS:
@@ -139,7 +139,7 @@ def _short(kind: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def checksum(content: Any) -> str:
-    """Return the checksum of what a JSON text holds, however it is written."""
+    """Return the checksum of the content of a JSON text, whatever its layout."""
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -156,7 +156,7 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value in the form of JSON."""
     if form_of(type(value)) is not None:
         value = value.to_form()
     if is_dataclass(value):
@@ -192,7 +192,7 @@ def _tag(kind: Any) -> str | None:
 
 
 def typed(kind: Any, value: Any, where: str) -> Any:
-    """Return the content of JSON as a type, or raise a CertificateError that says what is wrong where."""
+    """Return the content of JSON as a type, or raise a CertificateError that names the place and the rule."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (UnionType, Union):
         if value is None:
@@ -259,7 +259,7 @@ def _require(condition: bool, result: Any, where: str, rule: str, found: Any) ->
 
 
 class SavedAsJSON:
-    """A dataclass that is saved with a header, and whose contradictions are found when it is loaded."""
+    """A dataclass that is saved as JSON with a header, and checked for contradictions when loaded."""
 
     __slots__ = ()
 
@@ -270,12 +270,12 @@ class SavedAsJSON:
     _most_signs: ClassVar[Signs] = MOST_SIGNS
 
     def to_json(self) -> str:
-        """Return it as JSON text, from which `from_json` makes it again to the last digit."""
+        """Return the JSON text from which `from_json` restores the object to the last digit."""
         return encode(self, self._header)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Return the result in a JSON text; one that was changed or is impossible is a `CertificateError`."""
+        """Return the object in a JSON text; a changed or impossible text raises a `CertificateError`."""
         try:
             found = cls._read(text)
             problem = next(found._problems(), None)
@@ -286,25 +286,25 @@ class SavedAsJSON:
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a JSON file that appears whole or not at all."""
+        """Write a JSON file; it appears whole or not at all."""
         write_whole(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote; loading never runs code, and reads no more than such a file can have.
+        """Return the object in a file that `save` wrote; loading never runs code and reads a limited size.
 
-        Its checksum and digests detect accidents, not forgery: anyone who can write the file can change them.
+        The checksum and digests detect accidents, not forgery: anyone who can write the file can change them.
         """
         with open(path, "rb") as file:
             return cls.from_json(file.read(cls._most_bytes + 1))
 
     @classmethod
     def _read(cls, text: str | bytes) -> Self:
-        """Return the result in a text that was not changed; whether it is possible is asked next."""
+        """Return the object in a text that was not changed, before the check for contradictions."""
         content = content_of(text, cls._header, cls._noun, cls._most_bytes, cls._most_signs)
         found: Self = typed(cls, content, cls._noun)
         return found
 
     def _problems(self) -> Iterator[str]:
-        """Yield what contradicts itself."""
+        """Yield the contradictions, each as a sentence."""
         raise NotImplementedError

@@ -1,8 +1,8 @@
 """Files that appear whole or not at all, and the scratch folders in which they are made.
 
-Pipes and devices are written into, never replaced. A scratch folder is locked while in use: what a killed run
-left behind, the next one removes. No pattern of a user's matches it: its name starts with a dot, and files in
-it need no ending.
+Pipes and devices are written into, never replaced. A scratch folder is locked while in use; the next run
+removes the folders that a killed run left behind. Patterns of users do not match it: its name starts with a
+dot, and files in it need no ending.
 """
 
 import os
@@ -42,7 +42,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield an empty file to be written that takes the place of path at the end, and vanishes on any failure.
+    """Yield an empty file to write; at the end it replaces path, on any failure it vanishes.
 
     A pipe or a character device gets its content at the end. The new file has the permissions of the one that
     it replaces, from its first byte, and its owner where that is allowed.
@@ -78,7 +78,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder that no file can be written into; it is made if it is missing."""
+    """Refuse a folder that cannot be written into; a missing folder is created."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(prefix=".pac-wrap.", dir=folder):
@@ -90,14 +90,14 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def scratch_file() -> Iterator[Path]:
-    """Yield the path of a file that may be made, and vanishes at the end."""
+    """Yield a path for a temporary file, which is removed at the end."""
     with scratch_folder() as folder:
         yield folder / "scratch"
 
 
 @contextmanager
 def scratch_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """Yield a new folder in a parent folder, or where the system keeps temporary files; gone at the end.
+    """Yield a new folder in a parent folder, or among the temporary files; it is removed at the end.
 
     Only this user can look into it. Folders of the same kind that no living process holds are removed first.
     """
@@ -121,7 +121,7 @@ def scratch_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[Pat
 
 
 def sweep(place: Path) -> None:
-    """Remove the scratch folders of a user's own that lie in a folder and that no living process holds."""
+    """Remove the user's own scratch folders in a folder that no running process holds."""
     if sys.platform == "win32":  # without locks nobody can tell
         return
     with suppress(OSError):  # it may be missing, or not to be listed
@@ -132,7 +132,7 @@ def sweep(place: Path) -> None:
 
 
 def _written_into(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a pipe, a character device or an open file; refuse what is no file either."""
+    """Return whether a path is a pipe, a character device or an open file; refuse folders and the like."""
     try:
         kind = os.stat(path).st_mode
     except FileNotFoundError:
@@ -146,7 +146,7 @@ def _written_into(path: str | os.PathLike[str]) -> bool:
 
 
 def _descriptor(path: str | os.PathLike[str]) -> int | None:
-    """Return the number of the open file that a path such as /dev/stdout or /dev/fd/3 stands for, if any."""
+    """Return the number of the open file behind a path such as /dev/stdout or /dev/fd/3, else None."""
     place = os.path.abspath(os.fspath(path))
     for _ in range(40):  # as many links as the system itself would follow
         folder, name = os.path.split(place)
@@ -161,7 +161,7 @@ def _descriptor(path: str | os.PathLike[str]) -> int | None:
 
 
 def _pour(source: Path, path: str | os.PathLike[str]) -> None:
-    """Write what a file holds into a pipe, a device or an open file."""
+    """Copy a file into a pipe, a device or an open file."""
     number = _descriptor(path)
     if number is None:
         handle = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
@@ -178,7 +178,7 @@ def _pour(source: Path, path: str | os.PathLike[str]) -> None:
 
 
 def _create_like(path: Path, target: Path) -> None:
-    """Create an empty file with the permissions and, where allowed, the owner of the one it is to replace."""
+    """Create an empty file with the permissions and, if allowed, the owner of the file that it replaces."""
     try:
         old = target.stat()
     except FileNotFoundError:
@@ -219,7 +219,7 @@ def _remove_stale(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder as far as possible, its lock last: what is left is always locked, stale or empty."""
+    """Remove a folder as far as possible, its lock last; any rest is locked, stale or empty."""
     with suppress(OSError):
         for name in os.listdir(folder):
             path = folder / name
@@ -252,12 +252,12 @@ def _lock(path: Path) -> int | None:
 
 @contextmanager
 def held(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold a file, or refuse if another process does; where the system has no locks, nothing is held."""
+    """Lock a file, or refuse if another process has locked it; systems without locks lock nothing."""
     target = Path(os.path.realpath(path))
     beside = target.parent / f".{target.name}.lock"
     lock = None
     try:
-        while sys.platform != "win32" and lock is None:  # again if whoever had it has just removed it
+        while sys.platform != "win32" and lock is None:  # again if its holder has just removed it
             lock = _lock(beside)
     except BlockingIOError:
         raise OutputError(

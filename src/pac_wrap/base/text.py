@@ -12,39 +12,39 @@ LONGEST: Final = 200
 _LONGEST_LIST: Final = 500
 _LONGEST_MESSAGE: Final = 2_000
 _CUT: Final = "..."
-# what Markdown would read as HTML, and as its own markup
+# characters that Markdown reads as HTML, and as markup
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP: Final = re.compile(r"[\\`*_{}\[\]#|~!$]")
 
 
 def visible(text: object, longest: int = LONGEST) -> str:
-    """Return a text with what cannot be seen written out, and its end cut off beyond `longest` characters."""
+    """Return a text with escapes for invisible characters, cut off after `longest` characters."""
     text = str(text)
     seen = _escaped(text[: longest + 1])
     return seen if len(seen) <= longest else f"{seen[:longest]}{_CUT}"
 
 
 def quoted(value: object, longest: int = LONGEST) -> str:
-    """Return a value as Python writes it, within quotes if it is a text, and cut off likewise."""
+    """Return a value as Python writes it, a text in quotes, cut off after `longest` characters."""
     if isinstance(value, str):
         return repr(str(value[:longest])) + _CUT * (len(value) > longest)
     return visible(repr(value), longest)
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names with commas between them, cut off where there are too many."""
+    """Return names with commas between them, cut off if they are too long."""
     return visible(", ".join(map(str, names)), _LONGEST_LIST)
 
 
 def message(text: str) -> str:
-    """Return a message on one line; of a long one the middle is left out, as its end says what to do."""
+    """Return a message on one line; a long one loses its middle, as its end holds the remedy."""
     half = _LONGEST_MESSAGE // 2
     text = text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} {_CUT} {text[-half:]}"
     return _escaped(re.sub(r"[\t\r\n]+", " ", text))
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether a text can be written as UTF-8; what was read from other bytes cannot."""
+    """Return whether a text can be written as UTF-8; a text read from other bytes cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
