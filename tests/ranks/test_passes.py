@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pac_wrap.base.floats import order_keys
 from pac_wrap.ranks import passes as module
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.ranks.memory import BOTH, Rank
+from pac_wrap.ranks.memory import BOTH, Rank, spaced_positions
 from pac_wrap.ranks.passes import RankSearch, ScoreAtRank, survey
 from support.slow import slow_but
 from support.strategies import Floats, refusal, scores
@@ -146,3 +146,14 @@ def test_a_rank_beyond_the_scores_is_refused(k: int) -> None:
 def test_the_state_is_a_value(times: int) -> None:
     one = RankSearch.begin(survey(ENDS, ENDS), [Rank(0, times)])
     assert pickle.loads(pickle.dumps(one)) == one
+
+
+def test_evenly_spaced_scores_are_picked_from_parts_in_order() -> None:
+    classes = np.arange(5000.0), np.arange(7.0)
+    spaced = module._Spaced([whole.size for whole in classes])
+    for start in range(0, 5000, 900):
+        assert not spaced.whole
+        spaced.pick((classes[0][start : start + 900], classes[1][start : start + 900]))
+    assert spaced.whole
+    for whole, picked in zip(classes, spaced.picked, strict=True):
+        assert np.array_equal(np.concatenate(picked), whole[spaced_positions(whole.size)])

@@ -453,3 +453,10 @@ def test_groups_and_kinds_are_columns(form: str, tmp_path: Path) -> None:
         calibrate(path, score="s", label="y", together=True)
     with pytest.raises(InputError, match="by and kinds do not work together"):
         calibrate(path, score="s", label="y", by="g", kinds="g")
+
+
+def test_the_anomaly_label_of_a_request_marks_kinds_too(tmp_path: Path) -> None:
+    rows = "".join(f"{s},{'ok' if s < 200 else 'fault'},{'ab'[s % 2]}\n" for s in range(400))
+    file = write(tmp_path / "t.csv", f"s,y,g\n{rows}")
+    found = calibrate(file, Request.of(anomaly_label="fault"), score="s", label="y", kinds="g")
+    assert found == calibrate(file, score="s", label="y", kinds="g", anomaly_label="fault")

@@ -449,6 +449,19 @@ def test_an_unknown_dialect_is_refused() -> None:
     assert message.startswith("dialect must be one of 'duckdb', 'postgres', 'spark', 'ansi'")
 
 
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark", "ansi"])
+def test_each_dialect_limits_the_labels_in_its_own_words(dialect: Dialect) -> None:
+    asked: list[str] = []
+
+    def run(query: str) -> Any:
+        asked.append(query)
+        raise KeyError("no database")
+
+    with pytest.raises(KeyError):
+        calibrate(run, "t", score="s", label="y", dialect=dialect)
+    assert ("FETCH FIRST " in asked[0], "LIMIT " in asked[0]) == (dialect == "ansi", dialect != "ansi")
+
+
 @pytest.mark.slow
 @sparksession.quiet
 def test_spark_computes_the_same_in_its_own_sql(tmp_path: Path) -> None:

@@ -6,14 +6,17 @@ from collections.abc import Callable
 from decimal import Decimal
 from math import inf
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pac_wrap.tables.decide import output_options
+from pac_wrap.tables.files.connection import Done
 from pac_wrap.tables.table import open_table
 from support import tables
+from support.patience import LIMIT
 from support.shell import parquet, write
 from support.strategies import refusal
 
@@ -205,3 +208,31 @@ def test_an_unknown_ending_is_refused_with_the_known_ones(name: str) -> None:
     assert (
         sentence == f"the output {name} has no known format; the endings are .parquet, .csv, .jsonl, .ndjson"
     )
+
+
+def test_the_share_of_a_query_that_is_done_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Connection:
+        """Says how far a query is; less than 0 means that DuckDB does not know yet."""
+
+        shares = iter([-1.0, 40.0])
+
+        def query_progress(self) -> float:
+            return next(self.shares, 100.0)
+
+    heard: list[float] = []
+    second = Event()
+
+    def hear(done: Done) -> None:
+        heard.append(done.share)
+        if len(heard) == 2:
+            second.set()
+
+    with open_table([str(write(tmp_path / "t.csv", csv_text()))], ["score"], "label") as table:
+        table.progress = hear
+        monkeypatch.setattr(table, "_connection", Connection())
+        with table._watched():
+            assert second.wait(LIMIT)
+        monkeypatch.undo()
+    assert heard[:2] == [0.0, 40.0]

@@ -275,6 +275,13 @@ def test_missing_scores_are_abstained_on_and_said() -> None:
         found.verdicts([1.0], ["a", "a"])
 
 
+def test_points_left_undecided_of_both_classes_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = calibrate_labelled(np.arange(800.0), np.repeat([0, 1], 400), by=np.tile([0, 1], 400)).columns
+    for left, worst in (([[10, 15], [10, 0]], [0, 1]), ([[10, 25], [10, 0]], [1, 0])):
+        monkeypatch.setattr(type(columns), "undecided", np.array(left))
+        assert columns.worst_first.tolist() == worst
+
+
 def test_the_worst_group_is_named_first() -> None:
     found = made()
     listed = list(found.certificates)

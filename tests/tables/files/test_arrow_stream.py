@@ -140,10 +140,10 @@ def test_another_format_is_refused_before_a_buffer_is_read(
         rows(stream(*columns, names="abc"[: len(columns)]))
 
 
-@pytest.mark.parametrize("place", [0, 8, 9, 20])
+@pytest.mark.parametrize("place", [0, 8, 9, 20, 180])
 @pytest.mark.parametrize("skipped", [0, 1, 9])
 def test_nulls_are_refused(place: int, skipped: int) -> None:
-    values = [None if one == place + skipped else 1 for one in range(21 + skipped)]
+    values = [None if one == place + skipped else 1 for one in range(max(20, place) + 1 + skipped)]
     for columns in (
         [pa.array(values, pa.float64()), pa.array(range(len(values)), pa.uint8())],
         [pa.array(range(len(values)), pa.float64()), pa.array(values, pa.uint8())],
