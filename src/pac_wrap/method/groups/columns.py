@@ -214,7 +214,7 @@ FILED: Final = {one.name: KINDS[one.type] for one in fields(Columns) if not one.
 
 
 def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tuple[float, float]:
-    """Return the deltas of each group with which all groups together keep the requested ones: (111) to (113).
+    """Return the deltas of each group with which all groups together keep theirs: eqs. (111) to (113).
 
     They depend only on the numbers of labels, not on the order of the groups.
     """

@@ -203,7 +203,7 @@ def gaps_of(certificate: "GroupCertificate", delta: float) -> Gaps:
 
 
 def bounds(n: "Counts", errors: "Counts", budget: "Counts", delta: float) -> "tuple[Numbers, Numbers]":
-    """Return the bounds of each group whose budget set its threshold; any fails with at most delta: (57)."""
+    """Return the bounds of groups whose budget set their threshold; any fails with delta: eq. (57)."""
     low, _ = counted_bounds(n, errors, delta / (2.0 * np.maximum(1, budget)))
     _, high = counted_bounds(n, budget, delta / 2.0)
     return low, high
