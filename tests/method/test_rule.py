@@ -263,7 +263,8 @@ def test_a_rule_cannot_be_changed() -> None:
         Rule(0.3, 0.7).anomaly_from = 0.5  # type: ignore[misc]  # frozen on purpose
 
 
-def test_no_scores_have_no_ambiguity() -> None:
+def test_no_scores_have_no_ambiguity_and_a_matrix_has_no_verdicts() -> None:
     assert "at least one score" in refusal(lambda: Rule(0.3, 0.7).ambiguity([]))
     assert Rule(0.3, 0.7).verdicts([]).tolist() == []
+    assert "must be one-dimensional" in refusal(lambda: Rule(0.3, 0.7).verdicts(np.zeros((2, 2))))
     assert Rule(0.3, 0.7).ambiguity([0.1, 0.5, 0.5, 0.9]) == 0.5

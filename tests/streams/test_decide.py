@@ -180,6 +180,7 @@ def test_a_missing_score_is_abstained_on_and_counted(form: TextFormat, many: int
             missing * many,
             missing * many + ("{" in content),
         )
+        assert counted.unseen == 0
         assert told[-1] == counted
         answers = (
             target.getvalue().decode().count('-1,"{0,1}"' if form == "csv" else '-1,"prediction_set":"{0,1}"')
