@@ -52,7 +52,7 @@ Drawn = Mapping[Group, tuple[Scores, Scores]]
 # groups in the table of a page, and in the short account
 LISTED: Final = 200
 FEW_LISTED: Final = 20
-_MEASURED: Final = ("group", "points", "FPR (ceiling)", "FNR (ceiling)", "undecided", "finding")
+_MEASURED: Final = ("group", "points", "FPR (max)", "FNR (max)", "undecided", "finding")
 _LONGEST: Final = 40
 _MIXTURE: Final = "about their mixture as in the table, and about none of them by itself"
 

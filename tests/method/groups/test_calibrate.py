@@ -290,13 +290,13 @@ def test_groups_with_too_few_labels_are_pooled_under_another_name() -> None:
     assert pooled.certificates["large"] == alone.certificates["large"]
     assert pooled.verdicts([9.0, -9.0], ["s1", "s4"]).tolist() == [1, 0]
     assert (pooled.verdicts(scores[small], groups[small]) == pooled.pool.verdicts(scores[small])).all()
-    assert "not its own" in str(pooled)
+    assert "promises nothing about it alone" in " ".join(str(pooled).split())
     assert "mixture" in str(pooled)
     # a pool that is too small as well changes nothing
     few = calibrate_labelled(scores[750:860], labels[750:860], pool=True, by=groups[750:860])
     assert few.empty
     assert not few.pooled.any()
-    assert "too few even together" in str(few)
+    assert "too few even together" in " ".join(str(few).split())
 
 
 def test_a_group_never_seen_is_left_undecided() -> None:

@@ -299,7 +299,7 @@ def test_the_worst_group_is_named_first() -> None:
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "too few labels: 2" in text
-    assert "no single threshold can be certified: " in str(made(Raise(highest=0.11)))
+    assert "no single threshold can be certified: " in " ".join(str(made(Raise(highest=0.11))).split())
     many = calibrate_labelled(np.arange(30.0), np.zeros(30), by=np.arange(30))
     assert "and 10 more" in str(many)
 
@@ -308,11 +308,13 @@ def test_the_worst_group_is_named_first() -> None:
 def test_a_group_that_lacks_labels_of_one_class_keeps_the_promise_of_the_other() -> None:
     scores, labels = [*range(100), *range(200, 210)], [0] * 100 + [1] * 10
     few = calibrate_labelled(scores, labels, by=["few"] * 110)
-    assert "'few': 100 normal, 10 anomalous; too few anomalous labels: FPR <= 0.05" in str(few)
-    assert "alone is promised; anomaly from 98.00000000000001 on, nothing is called normal" in str(few)
+    said = " ".join(str(few).split())
+    assert "'few': 100 normal, 10 anomalous; too few anomalous labels: only FPR <= 0.05" in said
+    assert "is promised; anomaly from about 98 on, nothing is called normal" in said
     other = calibrate_labelled([-one for one in scores], [1 - one for one in labels], by=["few"] * 110)
-    assert "too few normal labels: FNR <= 0.05" in str(other)
-    assert "normal below -98.0, nothing is called an anomaly" in str(other)
+    said = " ".join(str(other).split())
+    assert "too few normal labels: only FNR <= 0.05" in said
+    assert "normal below -98, nothing is called an anomaly" in said
     # a promise is one that can be found broken
     fresh = [150.0] * 20 + [10.0] * 20, [0] * 40, ["few"] * 40
     assert few.evaluate(*fresh).exceeded == (("few", "FPR"),)
