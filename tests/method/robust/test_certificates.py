@@ -127,7 +127,7 @@ def test_a_certificate_without_room_says_nothing_of_it() -> None:
         ({"normal.label_noise": {"name": "labels", "contamination": 0.9, "lost": 0.0}}, "."),
         ({"normal.found_at.rate": 0.05}, "."),
         ({"assumptions": [1, 2, 3]}, "these are not the assumptions"),
-        ({"normal.certified.ceiling": 0.04}, "what is certified"),
+        ({"normal.certified.ceiling": 0.04}, "the certified ceilings"),
         ({"normal.certified.shift": None}, "must be absent"),
     ],
 )
