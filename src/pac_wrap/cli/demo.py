@@ -54,7 +54,7 @@ def run_demo(
     n_test: int = 50_000,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Demo:
-    """Return what wrapping an isolation forest on two Gaussian clusters gives, measured on fresh points."""
+    """Return the results of a wrapped isolation forest on two Gaussian clusters, measured on fresh points."""
     from pac_wrap_paper.data.dataset import two_gaussians
 
     random = np.random.default_rng(seed)
@@ -111,7 +111,7 @@ def _promise(guarantee: Guarantee) -> Text:
             text.append(f"at most {ceiling(rate)} of {mistake} (confidence {confidence(delta)}),\n")
     # the demo abstains, and its classes are independent: eq. (97)
     joint = sure(kept_together(*(confidence_left(delta) for delta in deltas)))
-    return text.append(f"all of it at once with confidence {joint} or more.")
+    return text.append(f"both together with confidence {joint} or more.")
 
 
 def _histogram(normal: Scores, anomalous: Scores, rule: Rule) -> RenderableType:

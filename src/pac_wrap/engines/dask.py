@@ -91,7 +91,7 @@ class _Dask(Engine):
         return column_type(df[score].dtype)
 
     def decided(self, df: Any, certificate: Any, score: str, group: str | None) -> Any:
-        # of the columns that decide, so that whoever wants the verdicts alone need not read the others
+        # only the columns that decide: a caller who wants the verdicts alone need not read the others
         rows, meta = df[[*{score, group} - {None}]], {"verdict": "int8", "prediction_set": "string[pyarrow]"}
         made = rows.map_partitions(_decided, _sent_once(certificate), score, group, meta=meta)
         return df.assign(verdict=made["verdict"], prediction_set=made["prediction_set"])

@@ -346,7 +346,7 @@ def _without(certificate: Certificate, anomalous: float, among: str) -> str | No
     kept = certificate.fpr.certified
     if kept is None or not certificate.overlap.proved or certificate.empty:
         return None
-    # in decimals, so that 1,000 times .98 times .05 is 49 and no more
+    # in decimals, so that 1,000 times 0.98 times 0.05 is 49 and no more
     false = PER * (1 - Decimal(repr(anomalous))) * Decimal(repr(kept.ceiling))
     return (
         f"{among}, at most {rounded_up(float(false), digits=3)} are false alarms on average, with"

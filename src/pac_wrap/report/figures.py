@@ -240,7 +240,7 @@ def plot_scores(
     rule = certificate.rule
     window = Window.around(list(classes.values()), [rule.normal_below, rule.anomaly_from])
     ax.set_xlim(window.low, window.high)
-    for most in range(7, 0, -1):  # as many ticks as their labels leave room for
+    for most in range(7, 0, -1):  # as many ticks as fit with their labels
         ticks = plain_ticks(ax.xaxis, most).tick_values(window.low, window.high)
         labels = written_alike(tick for tick in ticks if tick in window)
         if sum(text_width(label, style.size) + 1.5 * style.size for label in labels) <= room(ax):

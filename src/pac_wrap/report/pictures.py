@@ -205,7 +205,7 @@ def flags(window: Window, rule: Rule) -> Lines:
 
 
 def _ticks(window: Window, room: int = _CHARACTERS) -> Lines:
-    """Return round scores along a picture, as many as their labels leave room for."""
+    """Return round scores along a picture, as many as fit with their labels."""
 
     def lines(most: int) -> Lines:
         step = _round_step(window.span, most)
