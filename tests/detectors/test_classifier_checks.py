@@ -12,7 +12,7 @@ from pac_wrap import PACClassifier
 
 WRAPPED = [
     PACClassifier(LogisticRegression()),
-    PACClassifier(RandomForestClassifier(n_estimators=5)),
+    PACClassifier(RandomForestClassifier(n_estimators=2)),
 ]
 
 

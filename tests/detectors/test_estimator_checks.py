@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from pac_wrap import PACWrap
 
 WRAPPED = [
-    PACWrap(IsolationForest(n_estimators=20)),
+    PACWrap(IsolationForest(n_estimators=3)),
     PACWrap(LogisticRegression()),
     PACWrap(make_pipeline(StandardScaler(), OneClassSVM())),
 ]

@@ -20,6 +20,7 @@ from pac_wrap.ranks.compiled import load_sealed
 from pac_wrap.ranks.kernels import BITS, Native, Plain, kernels, library, together, usable_cores
 from pac_wrap.tables.files import csv_files
 from support.patience import LIMIT
+from support.slow import slow_but
 from support.strategies import refusal
 
 ROOT = Path(__file__).parents[2]
@@ -232,19 +233,23 @@ class TestTheBuild:
         return built.name, names, done.stdout + done.stderr
 
     @pytest.mark.parametrize(
-        ("compiler", "reason"),
-        [
-            ("no-such-compiler", "no-such-compiler"),
-            ("sh -c 'echo out of luck >&2; exit 3'", "out of luck"),
-            ("false", "exit status 1"),
-            ("true", "cannot open shared object file"),
-            ("cc 'x", "No closing quotation"),
-            ("cc -fvisibility=hidden", "lacks a function"),
-        ],
+        "failure",
+        slow_but(
+            2,
+            [
+                ("no-such-compiler", "no-such-compiler"),
+                ("cc -fvisibility=hidden", "lacks a function"),
+                ("sh -c 'echo out of luck >&2; exit 3'", "out of luck"),
+                ("false", "exit status 1"),
+                ("true", "cannot open shared object file"),
+                ("cc 'x", "No closing quotation"),
+            ],
+        ),
     )
     def test_without_a_compiler_the_wheel_is_one_for_every_system(
-        self, tmp_path: Path, compiler: str, reason: str
+        self, tmp_path: Path, failure: tuple[str, str]
     ) -> None:
+        compiler, reason = failure
         name, names, said = self.wheel(tmp_path, compiler)
         assert name.endswith("-py3-none-any.whl")
         assert not [one for one in names if one.endswith(".so")]
