@@ -241,7 +241,7 @@ def test_a_closed_standard_input_is_one_sentence() -> None:
             check=False,
         )
         assert done.returncode == 2
-        sentence = "standard input is closed; pipe a table into it or name a file"
+        sentence = "standard input is closed; pipe a table into it, or name a file"
         assert one_sentence(done.stderr.decode()) == sentence
 
 

@@ -81,7 +81,7 @@ def test_json_may_be_lines_or_an_array(tmp_path: Path) -> None:
         ("a.csv", "s,y,S\n1,0,1\n", "{} has two columns named 's'; rename one of them"),
         ("a.csv", "s,y\n", "the table {} has no rows; pass one with scores"),
         ("a.csv", "s,y\n1,0,2\n", "{}: row 1 has 3 cells, but the header has 2; fix that row"),
-        ("a.csv", 's,y\n1,0\n1,"a\nb"\n', "{} has cells with line breaks, which only DuckDB reads; leave"),
+        ("a.csv", 's,y\n1,0\n1,"a\nb"\n', "{} has cells with line breaks, which only DuckDB reads; remove"),
         ("a.csv", 's,y\n1,"0"1\n', "{}: row 1 is not CSV: "),
         ("a.jsonl", '{"s": 1, "x": 0}', "there is no column 'y'; the columns are s, x"),
         ("a.parquet", "PAR1 and no more", "cannot read {}: "),

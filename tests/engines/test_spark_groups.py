@@ -162,7 +162,7 @@ def test_files_give_the_certificate_that_duckdb_gives(session: Any, ending: str,
         other = tmp_path / "other.parquet"
         frame.assign(number="7").to_parquet(other)
         columns = {"score": "score", "label": "label", "group": "number"}
-        assert "groups of different types, bigint and string" in refusal(
+        assert "the groups must have one type in all files, got bigint and string" in refusal(
             lambda: EngineFiles("spark", [path, other], reader).certify(
                 request, tuple(columns.values()), None
             )

@@ -124,14 +124,14 @@ calibrate, certify_curve, decide, score = ENGINE.calibrate, ENGINE.certify_curve
 
 
 def _sent_once(value: Any) -> Any:
-    """Return a task of its own, which travels once to each worker, not with every partition."""
+    """Return a value as a task of its own, which travels once to each worker, not with every partition."""
     from dask import delayed
 
     return delayed(value, traverse=False)
 
 
 def answered(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, Any]) -> Any:
-    """Return the sum of task(number, partition) over some partitions; say so where they cannot be read."""
+    """Return the sum of task(number, partition) over some partitions, or an error if they are unreadable."""
     try:
         return sum_over_partitions(task, keys, graph)
     except PACWrapError:
@@ -139,12 +139,12 @@ def answered(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, 
     except ValueError as error:
         # such as read_csv raises where a column has another type than in the first rows
         reason = str(error).partition("\n")[0].rstrip(".")
-        remedy = "fix them, or give their columns one type"
+        remedy = "fix them, or give each column one type"
         raise InputError(f"the partitions cannot be read: {reason}; {remedy}") from error
 
 
 def partitions_of(df: Any) -> tuple[list[Any], dict[Any, Any]]:
-    """Return the keys of a frame's partitions, and the graph that makes them; see Dask's collections."""
+    """Return the keys of a frame's partitions, and the graph that computes them; see Dask's collections."""
     # tuning would put small files together, and a partition's number would no longer be the one a user sees
     with import_package("dask", "dask").config.set({"optimization.tune.active": False}):
         frame = df.optimize()
@@ -152,7 +152,7 @@ def partitions_of(df: Any) -> tuple[list[Any], dict[Any, Any]]:
 
 
 def sum_over_partitions(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, Any]) -> Any:
-    """Return the sum of task(number, partition) over all partitions, added up on the workers in a tree."""
+    """Return the sum of task(number, partition) over all partitions, added on the workers in a tree."""
     delayed = import_package("dask.delayed", "dask")
     name = f"pac-wrap-{uuid4().hex}"
     # the task has a key of its own, so that it travels once to each worker
@@ -171,7 +171,7 @@ def sum_over_partitions(task: Callable[[int, Any], Any], keys: list[Any], graph:
 
 
 def _first_look(rows: Any, anomaly_label: object, kinds: str | None = None) -> tuple[Counter[Any], ScoreType]:
-    """Return how many rows are of each group or kind and mark, and the type of scores; refuse what is wrong.
+    """Return the number of rows of each group or kind and class, and the type of scores; refuse wrong rows.
 
     A group or kind goes with its type, since Python holds 1 and true equal.
     """
@@ -233,17 +233,17 @@ class GroupedFrame:
         return Part.joined(answered(partial(_calibrated, request, self.score_type), *partitions_of(near)))
 
     def pooled(self, places: NDArray[np.int64]) -> Source:
-        """Return the points of some groups, taken as one."""
+        """Return the points of some groups as one source."""
         chosen = self._rows["place"].isin(places.tolist())
         return _pairs(self._rows[chosen][["score", "mark"]], 1)
 
     def origin(self) -> dict[str, Any]:
-        """Return nothing: a frame has no name."""
+        """Return no origin: a frame has no name."""
         return {}
 
 
 def _numbered(rows: Any, known: Any, anomaly_label: object, kind: ScoreType) -> Any:
-    """Return the score of each row, whether it is an anomaly, and the number of its group or population."""
+    """Return the score, the class and the number of the group or population of each row."""
     meta = {"score": kind, "mark": "bool", "place": "int64"}
     return rows.map_partitions(_with_numbers, known, anomaly_label, kind, meta=meta)
 
@@ -273,7 +273,7 @@ def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> l
 
 
 def _decided(frame: Any, certificate: Certificate | GroupCertificate, score: str, group: str | None) -> Any:
-    """Return the verdicts of a partition and the labels still possible; a missing score is abstained on."""
+    """Return the verdicts and the possible labels of a partition; missing scores get abstain."""
     from pandas import DataFrame
 
     scores = scores_of(frame[score])
@@ -322,7 +322,7 @@ def column_type(kind: Any) -> ScoreType:
 
 
 def numbers_of(column: Any) -> NDArray[Any]:
-    """Return a column as an array whose missing values are NaN; what holds no numbers stays as it is."""
+    """Return a column as an array with NaN for missing values; columns without numbers stay as they are."""
     from pandas.api import types
 
     kind = column.dtype
@@ -334,19 +334,19 @@ def numbers_of(column: Any) -> NDArray[Any]:
 
 
 def scores_of(column: Any) -> Scores:
-    """Return the scores of a column, NaN where they are missing."""
+    """Return the scores of a column, NaN if missing."""
     return as_scores(numbers_of(column), f"column {column.name!r}", missing=True)
 
 
 _BLOCK: Final = 1 << 25
 _SAMPLE: Final = 1 << 20
-# what the readers of pandas and Arrow raise on files that are not what they seem
+# the errors of the readers of pandas and Arrow for damaged or foreign files
 _ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError, OSError, NotImplementedError)
 
 
 @contextmanager
 def _workers(master: str | None) -> Iterator[None]:
-    """Let the workers of a scheduler do what is computed, or else threads of this process."""
+    """Compute on the workers of a scheduler, or else in threads of this process."""
     config = import_package("dask", "dask").config
     if master is None:
         # the work is Arrow's and NumPy's, which let threads run; processes would cost seconds to start
@@ -365,7 +365,7 @@ def _workers(master: str | None) -> Iterator[None]:
 
 @contextmanager
 def _refusing(files: Sequence[Path]) -> Iterator[None]:
-    """Say in one sentence what is wrong with the files; Dask's own advice does not help the user."""
+    """Report errors about files in one sentence; the advice of Dask does not help the user."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=DeprecationWarning, module="dask")
@@ -378,7 +378,7 @@ def _refusing(files: Sequence[Path]) -> Iterator[None]:
 
 
 def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
-    """Return the scores and labels in files of one layout, as `score_and_label` makes them."""
+    """Return the scores and labels in files of one layout, in the form of `score_and_label`."""
     frames = import_package("dask.dataframe", "dask")
     paths, columns = [escape(str(file.absolute())) for file in files], list(wanted)
     meta = {"score": "float64", "label": "category"} | dict.fromkeys(

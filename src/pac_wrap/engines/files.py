@@ -1,4 +1,4 @@
-"""Files, inspected before an engine's own reader reads them, and their certificates: what `--engine` does.
+"""Certificates of files from another engine, after checks of the files: the work of `--engine`.
 
 Readers forgive much, each in its own way. What they are given is checked here, and the rows are counted, so
 that they read what memory and DuckDB read, or the file is refused.
@@ -40,7 +40,7 @@ _START: Final = 1 << 18
 
 
 class Layout(NamedTuple):
-    """What a reader must be told about a file; files of one layout are read together."""
+    """The facts that a reader needs about a file; files of one layout are read together."""
 
     names: tuple[str, ...] = ()
     delimiter: str = ","
@@ -51,7 +51,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InspectedFiles:
-    """Files of one format by layout, and how many rows they hold; of JSON nobody knows before it is read."""
+    """Files of one format by layout, and their number of rows, which is unknown for JSON."""
 
     files: tuple[Path, ...]
     reader: str
@@ -61,13 +61,13 @@ class InspectedFiles:
     csv_files: tuple[CsvFile, ...] = ()
 
     def expect(self, rows: int) -> None:
-        """Refuse to go on if an engine has read another number of rows than the files hold."""
+        """Check that an engine has read as many rows as the files hold."""
         if self.rows is not None and rows != self.rows:
             raise miscounted([*map(str, self.files)], self.rows, rows)
 
     @contextmanager
     def naming_rows(self) -> Iterator[None]:
-        """Name the first row of a text that is wrong if the engine, which counts no rows, refuses one."""
+        """Name the first bad row of a text if the engine, which counts no rows, refuses one."""
         try:
             yield
         except InputError:
@@ -82,7 +82,7 @@ class InspectedFiles:
 
 @dataclass(frozen=True, slots=True)
 class EngineFiles:
-    """Some files, and who reads them: `certify` gives what the scores get in memory.
+    """Files and the engine that reads them; `certify` returns the same certificate as in memory.
 
     Spark: the session that runs is used, else one is started with the master and stopped at the end. Dask:
     threads of this process read, or the workers of the scheduler at the address `master`; CSV and JSON are
@@ -155,13 +155,13 @@ def inspect(
 
 
 def _rows(file: CsvFile) -> int:
-    """Return the number of rows, read by Python; the first that is none, or spans lines, is refused."""
+    """Return the number of rows, counted by Python; a bad row, or a row over several lines, is refused."""
     rows = 0
     for columns in columns_of(file, file.header.names):
         whole = "".join(map("".join, columns))
         if "\n" in whole or "\r" in whole:
             raise InputError(
-                f"{file.path} has cells with line breaks, which only DuckDB reads; leave --engine out"
+                f"{file.path} has cells with line breaks, which only DuckDB reads; remove --engine"
             )
         rows += len(columns[0])
     return rows
@@ -178,7 +178,7 @@ def _parquet(files: Sequence[Path], wanted: tuple[str, ...]) -> tuple[list[Layou
             schema = found.schema.to_arrow_schema()
         except (ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
-            raise InputError(f"cannot read {file}: {reason}; check that it is whole") from error
+            raise InputError(f"cannot read {file}: {reason}; check that the file is complete") from error
         refuse_twins(schema.names, file)
         names.append(schema.names)
         layouts.append(

@@ -1,6 +1,6 @@
 """Spark: calibrate, decide and score DataFrames.
 
-Only DataFrames are used, no RDDs, so that Spark Connect will do. Only `score` and `calibrate` by group need
+Only DataFrames are used, no RDDs, so that Spark Connect works. Only `score` and `calibrate` by group need
 Python workers, and pac_wrap where they run.
 """
 
@@ -132,8 +132,7 @@ class _Spark(Engine):
         found = fetched(marked.groupBy("label", "kind").count().limit(_LISTED + 1))
         if found.num_rows > _LISTED:
             raise InputError(
-                f"column {name!r} names more than {MOST_KINDS} kinds of a class; at most so many can have"
-                " their own ceilings, so merge some"
+                f"column {name!r} must name at most {MOST_KINDS} kinds of a class, got more; merge some kinds"
             )
         counted = (found.column(one).to_pylist() for one in ("label", "kind", "count"))
         known = populations_of(name, [*zip(*counted, strict=True)])
@@ -210,7 +209,7 @@ class _Spark(Engine):
             if len(kinds) > 1:
                 found_types = " and ".join(kinds[:2])
                 raise InputError(
-                    f"the files hold groups of different types, {found_types}; give the column one type"
+                    f"the groups must have one type in all files, got {found_types}; convert the column"
                 )
             frame = reduce(lambda one, other: one.unionAll(other), parts)
             if found.reader != "read_parquet":  # texts are parsed once
@@ -286,7 +285,7 @@ class SparkCounts:
         return Sample(self._classes(rows), part)
 
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
-        """Return the cells that have scores, and the sums of hashes of all classes; refuse what is wrong."""
+        """Return the cells with scores and the sums of hashes of all classes; refuse wrong rows."""
         few = self._count == 2 and len(grid.knots) <= _SUMS and all(cells == 1 for cells in grid.cells)
         return (self._added_up(grid) if few else None) or self._grouped(grid)
 
@@ -329,7 +328,7 @@ class SparkCounts:
         return sure, (whole - anomalous, anomalous)
 
     def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
-        """Return the cells and hashes from groups of rows, or say what is wrong."""
+        """Return the cells and hashes from groups of rows, or raise an error."""
         sums = [
             f"sum(shiftrightunsigned(hash, {shift}) & {mask}) AS hash_{shift}"
             for shift, mask in _PARTS.items()
@@ -358,7 +357,7 @@ class SparkCounts:
         return self._cells(rows), tuple(hashes)
 
     def count(self, grid: Grid, within: Some) -> Cells:
-        """Return the cells that have scores, of those that lie within some of another grid."""
+        """Return the cells with scores, among the cells within some cells of another grid."""
         inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
         # what tells a score from others of its number, where each is its own cell
         listed = between("score", tuple((low, just_below(high)) for low, high in grid.listed))
@@ -376,7 +375,7 @@ class SparkCounts:
         return Cells(labels, np.zeros_like(labels), counts, values, values)
 
     def _classes(self, rows: Any) -> list[Scores]:
-        """Return the known scores of each class, of rows with a score and a label; learn the labels."""
+        """Return the known scores of each class, from rows with a score and a label; learn the labels."""
         labels = rows.column("label").combine_chunks().dictionary_encode()
         self._learn(label for label in labels.dictionary.to_pylist() if label is not None)
         marks = np.array([self._labels[label] for label in labels.dictionary.to_pylist()] or [0])
@@ -385,7 +384,7 @@ class SparkCounts:
         return [scores[known & (mark == label)] for label in range(self._count)]
 
     def mark(self) -> str:
-        """Return the expression that is 1 for an anomaly and 0 for a normal point; refuse what is wrong."""
+        """Return the expression that is 1 for anomalies and 0 for normal points; refuse other labels."""
         counted = _summed(self._pairs, ("label",), "count(*) AS rows", f"count_if({_MISSING}) AS gaps")
         rows = fetched(counted.limit(LOOKED_AT))
         labels, total = rows.column("label").to_pylist(), sum(rows.column("rows").to_pylist())
@@ -396,7 +395,7 @@ class SparkCounts:
         return self._class
 
     def _learn(self, labels: Iterable[Any]) -> None:
-        """Add labels to those that are known, or refuse them."""
+        """Add labels to the known labels, or refuse them."""
         known = [*dict.fromkeys([*self._labels, *labels])]
         if self._numbers is not None:
             self._labels = {label: int(label) for label in known}
@@ -408,7 +407,7 @@ class SparkCounts:
 
     @property
     def _class(self) -> str:
-        """The expression for the class of a row, or what is wrong with its label."""
+        """The expression for the class of a row, or the code of a wrong label."""
         cases = [
             f"WHEN label = {literal(label, self._kind)} THEN {int(mark)}"
             for label, mark in self._labels.items()
@@ -427,7 +426,7 @@ class SparkCounts:
         return Cells(numbers % self._count, numbers // self._count, counts, least, greatest)
 
     def _number(self, grid: Grid) -> str:
-        """Return the expression for the number of a score's cell, times that of classes, plus its class."""
+        """Return the expression for a score's cell number times the number of classes, plus the class."""
         pieces, spelled = _pieces(grid)
         if spelled:
             cells = [_cell(*map(_exact, piece)) for piece in pieces]
@@ -454,12 +453,12 @@ def _refuse_gaps(total: int, *, labels: int = 0, scores: int = 0) -> None:
 
 
 def fetched(frame: Any) -> Any:
-    """Return a small frame as an Arrow table: all that ever reaches the driver."""
+    """Return a small frame as an Arrow table; nothing else reaches the driver."""
     return frame.toArrow()
 
 
 def _pieces(grid: Grid) -> tuple[list[Piece], bool]:
-    """Return the pieces of a grid, that below the first knot included, and whether they are spelled out."""
+    """Return the pieces of a grid, with the one below the first knot, and whether they are spelled out."""
     pieces = [Piece(0.0, 0.0, 0, 1), *grid.pieces]
     return pieces, sum(piece.cells > 1 for piece in pieces) <= _SPELLED
 
@@ -479,7 +478,7 @@ def _cell(low: str, scale: str, first: str, cells: str) -> str:
 
 
 def _halved(knots: Sequence[float], leaves: Sequence[str]) -> str:
-    """Return the expression that picks a leaf by the number of knots that are not above a score."""
+    """Return the expression that picks a leaf by the number of knots at or below a score."""
     if not knots:
         return leaves[0]
     middle = len(knots) // 2
@@ -492,7 +491,7 @@ def _exact(number: float) -> str:
 
 
 def _usual(anomaly_label: object, kind: str) -> Sequence[Any]:
-    """Return the labels that a column of this type will have, so that none is strange for being rare."""
+    """Return the usual labels of a column of this type, so that rare labels are known too."""
     if kind == "string":
         return [anomaly_label] if isinstance(anomaly_label, str) else []
     if type(anomaly_label) is not int or anomaly_label not in (1, -1):
@@ -509,12 +508,12 @@ def literal(label: Any, kind: str) -> str:
 
 
 def base_type(kind: str) -> str:
-    """Return the name of a type of Spark's without its length or collation."""
+    """Return the name of a Spark type without its length or collation."""
     return kind.partition("(")[0].partition(" ")[0]
 
 
 def group_sql(df: Any, group: str) -> str:
-    """Return the expression for the group of a row of a frame, NULL where it is missing."""
+    """Return the expression for the group of a row, NULL if it is missing."""
     column, (kind, *_) = quote_name(group, "spark"), _GROUPS[base_type(dict(df.dtypes)[group])]
     value = f"CAST({column} AS {kind})"
     return f"IF(isnan({column}), NULL, {value})" if kind == "DOUBLE" else value
@@ -551,7 +550,7 @@ class GroupedFrame:
         return Part.from_flat(np.array([column.to_numpy() for column in fetched(made).columns]))
 
     def pooled(self, places: Any) -> Source:
-        """Return the points of some groups, taken as one."""
+        """Return the points of some groups as one source."""
         import pyarrow as pa
         from pyspark.sql import functions
 
@@ -560,7 +559,7 @@ class GroupedFrame:
         return CountedSource(SparkCounts(rows.selectExpr("score", "mark AS label"), self.score_type, 1))
 
     def origin(self) -> dict[str, Any]:
-        """Return nothing: a frame has no name."""
+        """Return no origin: a frame has no name."""
         return {}
 
 
@@ -577,7 +576,7 @@ def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any])
 
 
 def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any:
-    """Return a frame in which each row has the columns of its group, which an expression gives."""
+    """Return a frame in which each row also has the columns of its group."""
     import pyarrow as pa
     from pyspark.sql import functions
 
@@ -605,7 +604,7 @@ _CSV: Final[dict[str, Any]] = {
 
 @contextmanager
 def spark_session(master: str | None = None) -> Iterator[Any]:
-    """Yield the active session; where there is none, start a quiet one, and stop it afterwards."""
+    """Yield the active session; without one, start a quiet session and stop it afterwards."""
     builder = import_package("pyspark.sql", "spark").SparkSession
     if (running := builder.getActiveSession()) is not None:
         yield running
@@ -653,7 +652,7 @@ def _started(builder: Any, master: str, scratch: str) -> Any:
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Send what new processes write nowhere: Java keeps the outputs it was started with."""
+    """Discard the output of new processes: Java keeps the outputs with which it was started."""
     kept = [os.dup(number) for number in (1, 2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
@@ -699,7 +698,7 @@ def _objects(wanted: tuple[str, ...], on_lines: bool, batches: Iterator[Any]) ->
 
 
 def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Sequence[str] = ()) -> Any:
-    """Return the score, what is no number among the scores, the label as a lower-case text, and the group."""
+    """Return the columns score, bad (a score that is not a number), label in lower case, and group."""
     # unless all files have float32 it is a double: Spark would make float32 of whole numbers too
     texts = dict(frame.dtypes)[score] == "string"
     ENGINE.check(frame, [] if texts else [score], [label], group)
@@ -719,7 +718,7 @@ def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Seq
 
 @contextmanager
 def _refusing(files: Sequence[Path]) -> Iterator[None]:
-    """Say in one sentence what Spark finds wrong with the files; its remarks about pandas are kept quiet."""
+    """Report Spark's errors about files in one sentence, and silence its warnings about pandas."""
     errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")

@@ -1,16 +1,16 @@
-"""Tables as text: the bytes they come in, and what CSV and JSON are for every reader of one.
+"""Tables as text: their bytes, and the definitions of CSV and JSON for all readers.
 
 A CSV is exactly the rows that Python's `csv` module reads, strictly. Its text is UTF-8, with or without a
 byte order mark. The first line that is not empty holds the names of the columns, and every row has as many
-cells as it. Cells are separated by a comma, a semicolon, a tab or a bar: the first of these, in this order,
-with which all columns asked for are found in the header; if there is none, the one that gives most columns. A
-cell that starts with `"` ends with the next single `"`; within it, `""` stands for one. Nothing is a comment,
-nothing is escaped otherwise, and blanks belong to the cell. Lines end with LF or CRLF. Empty lines are no
-rows, except that of one column they are empty cells. Rows are counted from 1, without the header.
+cells. The delimiter is a comma, a semicolon, a tab or a bar: the first of them, in this order, that finds all
+wanted columns in the header; if none does, the one that gives the most columns. A cell that starts with `"`
+ends with the next single `"`; within it, `""` stands for one. There are no comments and no other escapes, and
+blanks belong to the cell. Lines end with LF or CRLF. Empty lines are not rows, but with a single column they
+are empty cells. Rows are counted from 1, without the header.
 
 JSON is what Python's `json` module reads: an object on each line, or else objects one after the other or in
-one array, each of them a row. No type is guessed: a number, a list and an object are known as the text that
-they are written as. An object that has a name twice is refused.
+one array, each of them a row. No type is guessed: numbers, lists and objects keep the text in which they are
+written. An object with the same name twice is refused.
 """
 
 import csv
@@ -47,16 +47,16 @@ EMPTY_INPUT: Final = "standard input is empty; it needs a header and rows"
 
 
 class ByteReader(Protocol):
-    """Where bytes come from."""
+    """A source of bytes."""
 
     def read1(self, size: int, /) -> bytes:
-        """Return at most `size` bytes that are there, waiting only if there are none; empty at the end."""
+        """Return up to `size` available bytes; wait only if there are none; empty at the end."""
 
 
 def standard_input() -> BufferedReader:
-    """Return standard input as bytes; reading waits for what is to come, whatever its writer has set."""
+    """Return standard input as bytes; reading waits for more input, whatever the writer has set."""
     if sys.stdin is None:
-        raise InputError("standard input is closed; pipe a table into it or name a file")
+        raise InputError("standard input is closed; pipe a table into it, or name a file")
     with suppress(OSError, AttributeError):  # not a file, or a system without such a setting
         # a read that does not wait would look like the end of the input
         os.set_blocking(sys.stdin.fileno(), True)
@@ -64,19 +64,19 @@ def standard_input() -> BufferedReader:
 
 
 def is_json(start: bytes) -> bool:
-    """Return whether a table that starts so is JSON; a column of a CSV may be called [id] or {id}."""
+    """Return whether a table with this start is JSON; a column of a CSV may be called [id] or {id}."""
     return re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*("|\}|$)|\[\s*(\{|\[|\]|$))', start) is not None
 
 
 def refuse_binary(start: bytes, name: str) -> None:
-    """Refuse a table whose first bytes show that it is no text that can be read."""
+    """Refuse a table whose first bytes show a format other than text."""
     for bytes_, what in _BINARY.items():
         if start.startswith(bytes_):
             raise InputError(f"{name} is {what}")
 
 
 def whole_lines(reader: ByteReader, start: bytes) -> Iterator[str]:
-    """Yield text that ends with a line's end, the last piece perhaps without one."""
+    """Yield pieces of text that end with a line; the last piece may lack the line end."""
     waiting, chunk = bytearray(), start.removeprefix(MARK)
     while chunk:
         cut = chunk.rfind(b"\n") + 1
@@ -92,10 +92,9 @@ def whole_lines(reader: ByteReader, start: bytes) -> Iterator[str]:
 
 
 def too_long() -> InputError:
-    """Return the refusal of a row that does not end."""
+    """Return the error for a row that is too long."""
     return InputError(
-        f"a row is longer than {LONGEST:,} bytes; look for a quote that is never closed"
-        " or a line that is never ended"
+        f"a row is longer than {LONGEST:,} bytes; look for a quote that is never closed or a missing line end"
     )
 
 
@@ -112,14 +111,14 @@ T = TypeVar("T")
 
 
 class CsvHeader(NamedTuple):
-    """The header of a CSV: what separates its cells, and the names of its columns."""
+    """The header of a CSV: its delimiter and the names of its columns."""
 
     delimiter: str
     names: tuple[str, ...]
 
 
 class RowBatch(NamedTuple):
-    """A few rows as cells or objects, their own texts if they may be written so, and whether all is UTF-8."""
+    """A few rows as cells or objects, their texts if these can be written again, and whether all is UTF-8."""
 
     rows: list[Any]
     texts: list[str]
@@ -127,7 +126,7 @@ class RowBatch(NamedTuple):
 
 
 class CsvRows:
-    """The rows of a CSV, batch by batch; `where` starts the sentence that refuses one."""
+    """The rows of a CSV in batches; `where` starts the error for a bad row."""
 
     def __init__(
         self,
@@ -183,7 +182,7 @@ class CsvRows:
             raise error
 
     def _parse(self, text: str, last: bool) -> tuple[list[list[str]], str, InputError | None]:
-        """Return the whole rows of a text, what is left of it, and what is wrong with the row after them."""
+        """Return the whole rows of a text, the rest of the text, and the error of the row after them."""
         rows: list[list[str]] = []
         done, blank = 0, [[""]] if self._width == 1 else []
         reader = _reader(text, self.header.delimiter)
@@ -212,7 +211,7 @@ class CsvRows:
 def up_to_first(
     rows: list[T], problem: Callable[[T], str | None], error: InputError | None, before: int, where: str = ""
 ) -> tuple[list[T], InputError | None]:
-    """Return the rows before the first one with a problem, and its refusal; or all of them, and `error`."""
+    """Return the rows before the first one with a problem, and its error; or all rows, and `error`."""
     for position, row in enumerate(rows):
         if (what := problem(row)) is not None:
             return rows[:position], InputError(f"{where}row {before + position + 1:,} {what}")
@@ -220,7 +219,7 @@ def up_to_first(
 
 
 def check_delimiter(delimiter: str | None) -> str | None:
-    """Return the delimiter, a tab for the word `tab`; what cannot separate cells is refused."""
+    """Return the delimiter, a tab for the word `tab`, after checking that it can separate cells."""
     found = delimiter if delimiter is None else _WORDS.get(delimiter, delimiter)
     if found is None or (
         len(found) == 1 and found.isascii() and not found.isalnum() and found not in '"\r\n\0+-._'
@@ -228,14 +227,14 @@ def check_delimiter(delimiter: str | None) -> str | None:
         return found
     raise InputError(
         f"the delimiter must be one character such as , ; | or the word tab, got {delimiter!r};"
-        " leave it out to have it found from the header"
+        " remove it to find it from the header"
     )
 
 
 def _header(
     pieces: Iterator[str], wanted: Sequence[str], delimiters: str, where: str
 ) -> tuple[CsvHeader, str]:
-    """Return the header, read with the delimiter that fits, and the text after it."""
+    """Return the header, read with the delimiter that fits, and the following text."""
     text, found = "", {}
     for piece in pieces:
         text += piece
@@ -313,7 +312,7 @@ class Nested(Token):
 
 
 class JsonRows:
-    """The rows of JSON, batch by batch, with the columns found so far; `where` starts a refusal."""
+    """The rows of JSON in batches, with the columns found so far; `where` starts an error."""
 
     def __init__(
         self, reader: ByteReader, start: bytes, where: str = "", on_lines: bool | None = None
@@ -355,14 +354,14 @@ class JsonRows:
                 raise error
 
     def numbers(self, name: str, batch: RowBatch) -> list[float] | None:
-        """Return a column of the last batch as doubles, NaN where missing, None if it holds anything else."""
+        """Return a column of the last batch as doubles (NaN if missing), None if it holds anything else."""
         values = [row.get(name) for row in batch.rows]
         if not set(map(type, values)) <= {Token, type(None)}:
             return None
         return [nan if value is None else float(value) for value in values]
 
     def refuse_odd(self, columns: Iterable[Sequence[Any]]) -> None:
-        """Refuse the first row of the last batch whose texts are not UTF-8, which a database is."""
+        """Refuse the first row of the last batch with a text that is not UTF-8, as databases need."""
         for column in columns:
             whole = "".join(one for one in column if isinstance(one, str))
             if not whole.isascii() and not is_unicode(whole):
@@ -386,7 +385,7 @@ class JsonRows:
         return list(map(known_as, values))
 
     def _scattered(self, pieces: Iterator[str]) -> Iterator[list[str]]:
-        """Yield the texts of objects that stand in an array or one after the other, each on one line."""
+        """Yield the texts of objects in an array or in a sequence, each on one line."""
         text = _SPACE.sub("", next(pieces, ""), 1)
         array = text.startswith("[")
         place, between, found = int(array), _SPACE, list[str]()
@@ -412,7 +411,7 @@ class JsonRows:
 
 
 def read_start(reader: ByteReader) -> bytes:
-    """Return the bytes up to the first line with content, and what came with them."""
+    """Return the bytes up to the first line with content, and the bytes read with them."""
     start = b""
     while chunk := reader.read1(CHUNK):
         start += chunk
@@ -435,7 +434,7 @@ def _content(start: bytes) -> bytes:
 
 
 def _texts(reader: ByteReader, start: bytes) -> Iterator[str]:
-    """Yield text as it comes, never none; bytes that are no UTF-8 become surrogates."""
+    """Yield text as it comes, never empty; bytes that are not UTF-8 become surrogates."""
     decoder = getincrementaldecoder("utf-8")("surrogateescape")
     chunk, waiting = start.removeprefix(MARK), ""
     while chunk:
@@ -468,7 +467,7 @@ def _flat_objects(texts: list[str]) -> list[dict[str, Any]] | None:
 
 
 class _TwinsError(ValueError):
-    """An object has a name twice."""
+    """An object with the same name twice."""
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -486,7 +485,7 @@ _NO_OBJECT: Final = "is not a JSON object"
 
 
 def _object(text: str, on_line: bool) -> Any:
-    """Return the object that a text is, or the words for what is wrong with it."""
+    """Return the object in a text, or the words for its error."""
     try:
         found = _CAREFUL.decode(text)
     except _TwinsError as twins:
@@ -497,7 +496,7 @@ def _object(text: str, on_line: bool) -> Any:
         return f"{_NO_OBJECT}{' on one line' * on_line}; fix that row"
     if not any(isinstance(value, (dict, list)) for value in found.values()):
         return found
-    # what is nested in it is known as the text that it is written as
+    # nested values keep the text in which they are written
     place = _after_space(text, 1)
     while text[place] != "}":
         name, place = _DECODER.raw_decode(text, place)
@@ -516,14 +515,14 @@ def _after_space(text: str, place: int) -> int:
 
 
 def nested_in(row: dict[str, Any], column: str) -> str | None:
-    """Return the words for what is wrong with a row that has no single value in a column."""
+    """Return the words for the error of a row with a list or an object in a column, else None."""
     if not isinstance(row.get(column), Nested):
         return None
     return f"has a list or an object in column {quoted(column)}; name a column of single values"
 
 
 def known_as(value: Any) -> str | None:
-    """Return the text by which a value that is not nested is known: 7.0 is 7, as in Parquet."""
+    """Return the text of a value that is not nested; 7.0 becomes 7, as in Parquet."""
     if value is None or type(value) is str:
         return value
     if isinstance(value, bool):
@@ -540,7 +539,7 @@ def known_as(value: Any) -> str | None:
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Switch the search for cycles off: rows make none, and it would take a fifth of the time."""
+    """Switch off the search for cycles: rows have none, and it would take a fifth of the time."""
     usual = gc.isenabled()
     gc.disable()
     try:
