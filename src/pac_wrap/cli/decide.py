@@ -246,7 +246,7 @@ def sql(
     ] = None,
     label: Annotated[
         str | None,
-        Option(help="With --calibrate, as all options below: the column of labels; by default label."),
+        Option(help="With --calibrate: the column of labels; by default label."),
     ] = None,
     anomaly_label: options.AnomalyLabel = None,
     max_fpr: Annotated[
@@ -260,10 +260,11 @@ def sql(
     confidence: options.Confidence = None,
     overlap: options.OverlapWord = None,
     answers: Annotated[
-        Path | None, Option(help="The answers so far, each as CSV with a header; - is standard input.")
+        Path | None,
+        Option(help="With --calibrate: the answers so far, CSV with headers; - is standard input."),
     ] = None,
     output: Annotated[
-        Path | None, Option("--output", "-o", help="Where to save the certificate at the end.")
+        Path | None, Option("--output", "-o", help="With --calibrate: where to save the certificate.")
     ] = None,
 ) -> None:
     """Print a rule as an exact SQL expression; it abstains on NaN and NULL.
@@ -271,7 +272,7 @@ def sql(
     Example:
     [bold]pac-wrap sql certificate.json --score s --dialect postgres[/bold]
 
-    With --calibrate, print the next of three or four statements that calibrate a table in its database.
+    With --calibrate and a promise, print the next of a few statements that calibrate a table in its database.
     Append each answer to a file and run the command again with --answers, until it prints the certificate.
     All output is SQL; the certificate is a comment. The answers hold only counts and a few scores by rank.
 

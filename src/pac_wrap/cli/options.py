@@ -48,14 +48,13 @@ _WORDS: Final = {"str": "text", "int": "number", "float": "number", "path": "fil
 _COLUMNS: Final = ("score", "label", "group", "kind", "weight", "time", "series", "batch", "key")
 # choices longer than this would be broken in the middle of a word; the help of the option names them
 _LONGEST: Final = 14
-# where options stand in a long help, unless they say so themselves
+# the panels of a long help; an option that would be alone in its panel stands among the others
 _PANELS: Final = {
     "Promise": "max_fpr max_fnr delta delta_fpr delta_fnr confidence shift label_noise overlap",
     "Kinds, groups and weights": "kind group together pool weight weight_bound",
     "Time series": "time series every hold_out seed",
     "Output": "output report prevalence form quiet",
 }
-_MANY: Final = 12
 PAGES: Final = (".html", ".md", ".json")
 PICTURES: Final = (".svg", ".png", ".pdf")
 Engine = Literal["duckdb", "spark", "dask"]
@@ -189,9 +188,10 @@ def _in_words(params: Any) -> Any:
     """Return options whose help names what to write, not Python's type; many options stand in panels."""
     for param in params:
         param.display_type_rich = partial(_written, param)
-        panels = [panel for panel, names in _PANELS.items() if param.name in names.split()]
-        if len(params) > _MANY and panels and hasattr(param, "is_flag"):
-            param.rich_help_panel = param.rich_help_panel or panels[0]
+        for panel, names in _PANELS.items() if len(params) > 12 else ():
+            together = sum(one.name in names.split() for one in params) > 1
+            if together and param.name in names.split() and hasattr(param, "is_flag"):
+                param.rich_help_panel = panel
     return params
 
 
