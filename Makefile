@@ -14,13 +14,14 @@ CONTAINER ?= docker
 # what makes the bytes of a release, so each is pinned
 BUILD := hatchling==1.33.0 ziglang==0.17.0
 TORTURE_ARGS ?= --write
+MUTANTS_ARGS ?= --write
 # a notebook runs in a folder of its own, where a relative path leads elsewhere
 ABSOLUTE = PAC_WRAP_DATA="$${PAC_WRAP_DATA:+$$(realpath "$$PAC_WRAP_DATA")}"
 
 # modules stay compiled, whatever the surroundings say: the tests start many hundred processes
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house docs picture planner guide examples reproduction bench torture clean
+.PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house docs picture planner guide examples reproduction bench torture mutants clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -119,6 +120,10 @@ bench: $(VENV)/.engines
 # ten minutes of generated faults; writes docs/reliability.md. TORTURE_ARGS="--seed 5 --minutes 2" tries others
 torture: $(VENV)/.engines
 	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE_ARGS)
+
+# about an hour: does the quick suite notice small changes of the library? MUTANTS_ARGS="--only ranks" tries some
+mutants: $(VENV)/.dev
+	PYTHONPATH=tests nice $(BIN)/python -m mutants $(MUTANTS_ARGS)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) dist

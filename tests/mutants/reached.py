@@ -1,0 +1,136 @@
+"""Which tests of the quick suite reach a line, and what each costs: one run of the suite with coverage.
+
+Also the pytest plugin of that run, which measures tests in processor time, since a machine may be busy.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import _lru_cache_wrapper
+from pathlib import Path
+from shutil import copytree, ignore_patterns, rmtree
+from typing import NamedTuple
+
+import pytest
+from coverage import CoverageData
+
+from mutants.change import FOLDERS
+
+PACKAGE = Path(__file__).parent
+_TIMES = "MUTANTS_TIMES"
+_SETTINGS = "[run]\nbranch = False\ncore = ctrace\n"
+
+
+def copy_tree(tree: Path, copy: Path) -> None:
+    """Copy a work tree, compiled libraries included, to where its sources may be changed; add this tool."""
+    rmtree(copy, ignore_errors=True)
+    copytree(tree, copy, symlinks=True, ignore=ignore_patterns(".git", ".venv*", ".*_cache", "_build"))
+    copytree(PACKAGE, copy / "tests" / "mutants", dirs_exist_ok=True, ignore=ignore_patterns("__pycache__"))
+
+
+def environment(copy: Path) -> dict[str, str]:
+    """Return the environment in which a copy is imported, by the processes that its tests start as well."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **threads, "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy / 'tests'}"}
+
+
+class Reached(NamedTuple):
+    """The tests of each line, and the processor time of each test."""
+
+    # of a file and a line, both the tests that ran it and, with a slash, the files whose fixtures did
+    tests: dict[str, dict[int, list[str]]]
+    seconds: dict[str, float]
+
+    def of(self, file: str, line: int) -> list[str]:
+        """Return the tests that reach a line, and those that may share a fixture that reaches it."""
+        direct = self.tests.get(file, {}).get(line, [])
+        shared = {test[:-1] for test in direct if test.endswith("/")}
+        known = set(direct)
+        return [t for t in self.seconds if t in known or t.partition("::")[0] in shared] if direct else []
+
+
+def reach(tree: Path, scratch: Path, processes: int, only: Sequence[str] = ()) -> Reached:
+    """Run the quick suite once, unless an earlier call did, and return which tests reach which lines."""
+    kept = scratch / "reached.json"
+    if not kept.exists():
+        copy = scratch / "map"
+        copy_tree(tree, copy)
+        (scratch / "coveragerc").write_text(_SETTINGS)
+        data = scratch / "coverage"
+        quick = ["-q", "-m", "not slow", "-n", str(processes), "--dist", "worksteal"]
+        watched = [f"--cov={copy / 'src' / 'pac_wrap' / folder}" for folder in FOLDERS]
+        plugin = ["-p", "mutants.reached", "--cov-context=test", "--cov-report="]
+        plugin.append(f"--cov-config={scratch / 'coveragerc'}")
+        with (scratch / "map.log").open("w") as log:
+            subprocess.run(
+                [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *quick, *plugin, *watched, *only],
+                cwd=copy,
+                env={**environment(copy), "COVERAGE_FILE": str(data), _TIMES: str(scratch)},
+                stdout=log,
+                stderr=log,
+                check=False,
+            )
+        seconds: dict[str, float] = {}
+        for part in sorted(scratch.glob("times-*.json")):
+            seconds |= json.loads(part.read_text())
+        kept.write_text(json.dumps([_lines(data, copy, set(seconds)), seconds]))
+    tests, seconds = json.loads(kept.read_text())
+    return Reached({file: {int(n): t for n, t in lines.items()} for file, lines in tests.items()}, seconds)
+
+
+def _lines(data: Path, copy: Path, passed: set[str]) -> dict[str, dict[int, list[str]]]:
+    kept = CoverageData(str(data))
+    kept.read()
+    tests: dict[str, dict[int, list[str]]] = {}
+    for file in sorted(kept.measured_files()):
+        lines: dict[int, list[str]] = defaultdict(list)
+        for line, contexts in kept.contexts_by_lineno(file).items():
+            found = set()
+            for context in contexts:
+                test, _, phase = context.rpartition("|")
+                if test in passed:
+                    found.add(test if phase == "run" else test.partition("::")[0] + "/")
+            lines[line] = sorted(found)
+        tests[str(Path(file).relative_to(copy))] = lines
+    return tests
+
+
+class _Times:
+    """Takes the processor time of each test that passes."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        # what is computed once for all tests is computed again, so that each of them is seen to reach it
+        for name, module in list(sys.modules.items()):
+            if name.startswith("pac_wrap."):
+                for value in vars(module).values():
+                    if isinstance(value, _lru_cache_wrapper):
+                        value.cache_clear()
+        before = sum(os.times()[:4])
+        outcome = yield
+        self.seconds[item.nodeid] = round(sum(os.times()[:4]) - before, 3)
+        return outcome
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.passed:
+            self.failed.add(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        kept = {test: t for test, t in self.seconds.items() if test not in self.failed}
+        Path(os.environ[_TIMES], f"times-{os.getpid()}.json").write_text(json.dumps(kept))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure the tests of the process that runs them."""
+    if _TIMES in os.environ and (
+        hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
+    ):
+        config.pluginmanager.register(_Times())
