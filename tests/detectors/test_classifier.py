@@ -66,7 +66,7 @@ def test_severities_give_every_row_a_class() -> None:
 
 
 def test_too_few_labels_are_said() -> None:
-    with pytest.warns(VacuousWarning, match="'ant': 15 scores, too few"):
+    with pytest.warns(VacuousWarning, match="'ant': 15 labels, too few"):
         PACClassifier(LogisticRegression(), random_state=0).fit(X[::17], Y[::17])
 
 

@@ -88,7 +88,7 @@ def test_a_report_draws_the_groups_and_measures_new_rows(
     page = tmp_path / "report.html"
     wrap.report(page, X[:2000], y[:2000])
     text = page.read_text(encoding="utf-8")
-    assert "Measured on points that did not calibrate" in text
+    assert "Measured on held-out points" in text
     assert text.count("<figure") > 1  # the groups are drawn, so the scores that calibrated were kept
     trained = wrapped().fit(X[:2000], y[:2000], groups="tenant").detector_
     calibrated = PACWrap(trained, max_fpr=0.1, max_fnr=0.1).calibrate(X[2000:], y[2000:], groups="tenant")
@@ -134,5 +134,5 @@ def test_what_does_not_fit_is_refused(rows: tuple[pd.DataFrame, Any]) -> None:
         wrap.report("report.html", plain, y)
     with pytest.raises(InputError, match="calibrated without groups"):
         wrapped().fit(plain, y).predict(plain, groups=X["tenant"])
-    with pytest.raises(InputError, match="pool goes with"):
+    with pytest.raises(InputError, match="pool needs overlap="):
         wrapped(pool=True, overlap="raise").fit(plain, y)

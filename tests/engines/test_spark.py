@@ -100,7 +100,7 @@ def test_float32_is_rounded_to_wherever_scores_come_from(session: Any) -> None:
         found = spark.decide(df, certificate).collect()
         assert [row.verdict for row in found] == verdicts
     wide = calibrate_labelled(short, labels, LOOSE)
-    with pytest.warns(PrecisionWarning, match=r"holds float32, but the certificate is of float64 scores"):
+    with pytest.warns(PrecisionWarning, match=r"holds float32 scores, but the certificate needs float64"):
         spark.decide(narrow, wide)
 
 

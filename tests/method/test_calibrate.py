@@ -27,6 +27,7 @@ from pac_wrap.method.strategies.interface import Abstain, Hold
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.ranks.memory import is_upside_down
 from support.kept import kept as kept_by
+from support.reports import facts_told
 from support.strategies import (
     LARGEST,
     Floats,
@@ -116,12 +117,12 @@ def test_too_few_labels_declare_nothing_and_say_how_many_are_missing(size: int) 
     # with none wrong of n, a rate of 1 - 0.05 ** (1 / n) is what can be promised
     instead = {0: "", 1: ", or ask for 0.9501", 35: ", or ask for 0.08204", 58: ", or ask for 0.05034"}[size]
     assert certificate.diagnosis == (sentence + instead,)
-    count = {0: "no labels", 1: "1 label"}.get(size, f"{size} labels")
-    assert f"FPR: nothing ({count}; 59 needed{instead})" in str(certificate)
+    lacking = f"{size} label{'s' * (size != 1)}, too few: at least 59 are needed{instead}"
+    assert facts_told(certificate)["normal"] == [lacking]
     other = calibrate(np.full(100, -1.0), few)
     assert other.thresholds == Thresholds(nextafter(-1.0, inf), -inf)
     assert not (other.verdicts(ENDS) == Verdict.NORMAL).any()
-    assert f"FNR: nothing ({count}; 59 needed{instead})" in str(other)
+    assert facts_told(other)["anomalous"] == [lacking]
 
 
 def test_too_few_labels_on_both_sides_abstain_even_at_infinity() -> None:

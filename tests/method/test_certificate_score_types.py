@@ -224,7 +224,9 @@ def test_dask_frames_of_any_type(kind: str) -> None:
     if narrow:
         assert engine.decide(short, certificate).compute().verdict.to_list() == found
     else:
-        with pytest.warns(PrecisionWarning, match=r"column 'score' holds float32, but the certificate"):
+        with pytest.warns(
+            PrecisionWarning, match=r"column 'score' holds float32 scores, but the certificate"
+        ):
             engine.decide(cut.astype({"score": "float32"}), engine.calibrate(short))
 
 

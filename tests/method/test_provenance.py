@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pac_wrap import Certificate, CertificateError, Curve, InputError, calibrate, certify_curve
 from pac_wrap.base.codec import encode
 from pac_wrap.method.provenance import Provenance, harmless, now
+from support.reports import facts_told
 
 NORMAL, ANOMALOUS = np.arange(200.0), np.arange(150.0, 350.0)
 PLAIN = calibrate(NORMAL, ANOMALOUS)
@@ -65,12 +66,13 @@ def test_the_certificates_of_a_curve_take_it_over() -> None:
 
 
 def test_it_is_shown() -> None:
-    line = next(line for line in str(SIGNED).splitlines() if line.startswith("made"))
-    assert re.sub("pac-wrap [0-9.]+", "pac-wrap", line) == (
-        "made       2027-01-31T12:00:00Z, pac-wrap: column 'forest' of a.csv, b.csv,"
+    (text,) = facts_told(SIGNED)["made"]
+    assert re.sub("pac-wrap [0-9.]+", "pac-wrap", text) == (
+        "2027-01-31T12:00:00Z, pac-wrap: column 'forest' of a.csv, b.csv,"
         " detector IsolationForest, trained on 1,000 normal and 0 anomalous rows, read by duckdb,"
         " scores from -inf to 349"
     )
+    assert " ".join(str(SIGNED).split()).endswith(f"made {text}")
     assert "made" not in str(PLAIN)
     assert PLAIN.with_provenance() is PLAIN
     bare = PLAIN.with_provenance(score=None)

@@ -259,7 +259,9 @@ def test_many_windows_of_one_or_two_events_warn_though_their_scores_look_indepen
     ]
     assert certificate.sampling is not None
     assert certificate.sampling.effective_anomalous == len(runs)
-    assert f"about {len(runs)} independent anomalous scores" in str(certificate)
+    told = " ".join(str(certificate).split())
+    assert f"120 anomalous points count as about {len(runs)}." in told
+    assert f"about {len(runs)} independent anomalous scores" in told
     found = points.effective_size(certificate.thresholds, anomalous=True).dependence
     assert found is not None
     assert not found.misleading

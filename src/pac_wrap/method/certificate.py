@@ -815,7 +815,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         --------
         >>> from pac_wrap import calibrate
         >>> calibrate(range(1000), range(900, 1900)).plot(range(1000), range(900, 1900)).get_ylabel()
-        'share of class (%)'
+        'share of the class (%)'
         """
         from pac_wrap.report.figures import plot_scores
 

@@ -180,7 +180,7 @@ def test_a_threshold_that_is_not_kept_certifies_nothing() -> None:
     assert certificate is not None
     assert certificate.uncertified
     assert certificate.verdicts([0.0, 1.0, inf]).tolist() == [-1, -1, -1]
-    assert "nothing: the errors at the given threshold exceed their budgets" in str(certificate)
+    assert "Nothing is promised: the errors at the given threshold exceed their budgets" in str(certificate)
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 

@@ -76,7 +76,7 @@ def test_it_is_saved_read_verified_and_shown(overlap: Any) -> None:
     assert not read.uncertified
     rooms = [(one.shift, one.label_noise) for one in ASKED.promises]
     assert [(one.shift, one.label_noise) for one in read.promises] == rooms
-    shown = str(read)
+    shown = " ".join(str(read).split())
     assert "FPR: total variation up to 0.02" in shown
     assert (
         "FNR: a Kullback-Leibler divergence up to 0.004 and up to 3 % contaminated and 0.4 % lost labels"
@@ -84,7 +84,7 @@ def test_it_is_saved_read_verified_and_shown(overlap: Any) -> None:
     )
     assert Assumption.NO_SHIFT not in read.assumptions
     assert read.assumptions[-2:] == (Assumption.BOUNDED_SHIFT, Assumption.LABELS)
-    assert "with room for this: FPR, total variation up to 0.02" in account_of(read).headline
+    assert "The FPR promise tolerates total variation up to 0.02" in account_of(read).headline
 
 
 @pytest.mark.parametrize("overlap", STRATEGIES, ids=lambda one: getattr(one, "word", one))

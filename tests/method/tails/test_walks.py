@@ -155,7 +155,12 @@ def test_the_largest_plan_takes_seconds_at_most() -> None:
         (20, 2.5, "up_to must be a whole number, 0 or more, got 2.5"),
         (20, 10, "every must not exceed up_to, got 20 and 10; lower every"),
         (20, 10**12, "up_to must be at most 20,000 labels of a class, got 1,000,000,000,000"),
-        (1, 2001, "every = 1 up to 2,001 makes 2,001 looks; at most 2,000 are possible, so look every 2"),
+        (
+            1,
+            2001,
+            "every = 1 up to 2,001 makes 2,001 looks; at most 2,000 are possible, so look every 2 labels or"
+            " less often",
+        ),
     ],
 )
 def test_looks_that_are_refused(every: int, up_to: int, message: str) -> None:

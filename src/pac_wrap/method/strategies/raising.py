@@ -117,7 +117,7 @@ class Raise(Strategy):
         if claim.certified != claim.asked:
             text = "raise: ceilings raised as little as can be proved"
         text = f"{text}; the choice is covered by delta"
-        return f"{text}. {_SUFFICES}" if self._needlessly(claim) else text
+        return f"{text}; {_SUFFICES}" if self._needlessly(claim) else text
 
     def explanation(self, claim: Claim) -> Iterator[str]:
         stair = staircase(claim.asked, claim.sizes, self.highest)
