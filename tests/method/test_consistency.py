@@ -92,6 +92,7 @@ AT_INF = {"normal_below": "inf", "anomaly_from": "inf"}
 AT_ZERO = {"normal_below": 0.0, "anomaly_from": 0.0}
 EVERYTHING_ABSTAINED = {"normal_below": "-inf", "anomaly_from": "inf"}
 LOW = FROM["separated"].rule.normal_below
+BESIDE = nextafter(json.loads(FROM["raised"].to_json())["clauses"][0]["found_at"]["rate"], 1.0)
 SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
 
 
@@ -182,6 +183,8 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("raised", {"rule": AT_ZERO}, "does not follow from alarm_from and clear_below"),
         ("raised in vain", {"rule": AT_ZERO}, "does not follow from alarm_from"),
         ("raised in vain", CERTIFIED, "the certified ceilings do not follow"),
+        ("raised", {"normal.found_at.rate": BESIDE}, "is not that of the certified ceiling"),
+        ("hold_fnr", {"normal.beyond": -1}, "-1 normal points lie beyond a threshold"),
         ("one-sided", {"overlap": {"name": "raise", "highest": 0.5}}, "raise needs two ceilings"),
         ("hold_fnr", {"separable": True}, "separable must be absent"),
         # the rule: swapped, moved by one double, of one threshold where there are two

@@ -292,6 +292,10 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
             return  # impossible facts have no decision
     made = replayed(asked, certificate.overlap, told)
     yield from (text for wrong, text in differences(asked, certificate.overlap, told, made) if wrong)
+    for one in certificate.clauses:
+        kept = one.certified
+        if kept and one.budget and not kept.tolerance and kept.ceiling != one.budget.rate:
+            yield f"the budget of {one.of} is not that of the certified ceiling"
 
 
 def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
@@ -305,6 +309,8 @@ def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
     points = sum(one.n for one in clauses if one.of.kind is not None)
     for one in clauses:
         yield from digest_problems(label, one.n, one.digest)
+        if one.beyond is not None and one.beyond < 0:
+            yield f"{one.beyond} {label} points lie beyond a threshold"
         if one.of.kind is not None:
             check_kind(one.of.kind)
         elif len(clauses) > 1 and one.n != points:
