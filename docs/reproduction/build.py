@@ -102,7 +102,9 @@ def _block(results: Path) -> str:
         " threshold was set up for, on average over tables:"
     )
     after = (
-        "*At most* is the chance that [Theorem 28](docs/theory.md) allows, since the other rows vary too."
+        "The other half is a random sample too, so its rate may be above a ceiling that the rate of all rows"
+        " keeps. *At most* bounds the chance of a rate above the ceiling on the other half, by"
+        " [Theorem 28](docs/theory.md)."
         " On all held-out rows, from which the calibration rows are drawn, no promise of ours"
         f" is broken in more than {_percent(_worst(results))} of the divisions. Made by `{command}`;"
         " [docs/adbench.md](docs/adbench.md) has every table, the losses, and a leaderboard of detectors by"

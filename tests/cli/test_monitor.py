@@ -109,7 +109,7 @@ def test_it_goes_on_night_after_night_and_ends_with_1_from_an_alarm_on(folder: P
         rows(1500, drift).to_csv(folder / "t.csv", index=False)
         done = watch(folder, folder / "t.csv", "--id", f"night {night}")
         assert done.code == int(night > 0)
-        assert f"{1500 * (night + 1):,} rows in {night + 1} batches" in done.out
+        assert f"{1500 * (night + 1):,} rows in {night + 1} batch" in done.out
         assert ("FPR alarm" in done.err) == (night == 1)
     assert "in batch 'night 1'" in done.out
     before = (folder / "w.json").read_bytes()
@@ -409,7 +409,7 @@ def test_the_table_that_calibrated_a_series_raises_no_alarm_by_its_warm_up(folde
     assert invoke("calibrate", *words, "--time", "t", "-o", folder / "c.json").code == 0
     done = invoke("monitor", folder / "c.json", *words, "--state", folder / "w.json")
     assert (done.code, done.err) == (0, "")
-    assert "3,000 rows in 1 batches, 30 of them without a score" in done.out
+    assert "3,000 rows in 1 batch, 30 of them without a score" in done.out
     assert "undecided" in done.out
 
 

@@ -90,9 +90,9 @@ def test_plan_knows_it(options: tuple[str, ...], labels: int) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--shift", "0.02"), "--shift must be tv:0.02, ratio:2, kl:0.01 or chi2:0.1, got '0.02'"),
-        (("--shift", "tv:x"), "--shift must be tv:0.02"),
-        (("--shift", "wasserstein:1"), "--shift must be tv:0.02"),
+        (("--shift", "0.02"), "--shift must be like tv:0.02, ratio:2, kl:0.01 or chi2:0.1, got '0.02'"),
+        (("--shift", "tv:x"), "--shift must be like tv:0.02"),
+        (("--shift", "wasserstein:1"), "--shift must be like tv:0.02"),
         (("--shift", "tv:2"), "must lie strictly between 0 and 1"),
         (("--shift", "tv:0.06"), "is too low to tolerate"),
         (("--shift", "tv:0.01,tv:0.01,none"), "takes one value, or two"),

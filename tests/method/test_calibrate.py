@@ -115,7 +115,12 @@ def test_too_few_labels_declare_nothing_and_say_how_many_are_missing(size: int) 
     assert not (certificate.verdicts(ENDS) == Verdict.ANOMALY).any()
     sentence = f"{size} normal scores cannot certify FPR <= 0.05 at delta = 0.05; at least 59 are needed"
     # with none wrong of n, a rate of 1 - 0.05 ** (1 / n) is what can be promised
-    instead = {0: "", 1: ", or ask for 0.9501", 35: ", or ask for 0.08204", 58: ", or ask for 0.05034"}[size]
+    instead = {
+        0: "",
+        1: ", or a ceiling of 0.9501",
+        35: ", or a ceiling of 0.08204",
+        58: ", or a ceiling of 0.05034",
+    }[size]
     assert certificate.diagnosis == (sentence + instead,)
     lacking = f"{size} label{'s' * (size != 1)}, too few: at least 59 are needed{instead}"
     assert facts_told(certificate)["normal"] == [lacking]

@@ -170,14 +170,14 @@ def test_a_vacuous_certificate_says_how_many_labels_are_missing() -> None:
     text = lines(certificate)
     assert text["regime"] == f"vacuous: {Regime.VACUOUS.explanation}"
     assert certificate.diagnosis == (
-        "35 normal scores cannot certify FPR <= 0.05 at delta = 0.05; at least 59 are needed, or ask for"
+        "35 normal scores cannot certify FPR <= 0.05 at delta = 0.05; at least 59 are needed, or a ceiling of"
         " 0.08204",
-        "3 anomalous scores cannot certify FNR <= 0.1 at delta = 0.1; at least 22 are needed, or ask for"
+        "3 anomalous scores cannot certify FNR <= 0.1 at delta = 0.1; at least 22 are needed, or a ceiling of"
         " 0.5359",
     )
     assert text["rule"] == "every point is left undecided"
-    assert text["normal"] == "35 labels, too few: at least 59 are needed, or ask for 0.08204"
-    assert text["anomalous"] == "3 labels, too few: at least 22 are needed, or ask for 0.5359"
+    assert text["normal"] == "35 labels, too few: at least 59 are needed, or a ceiling of 0.08204"
+    assert text["anomalous"] == "3 labels, too few: at least 22 are needed, or a ceiling of 0.5359"
     assert text["promise"].startswith(
         "Nothing is promised yet, because too few points are labelled: 35 normal"
     )

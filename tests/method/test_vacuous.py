@@ -25,7 +25,7 @@ from support.shell import invoke, write
 
 NORMAL, FEW = np.arange(200.0), np.arange(300.0, 330.0)
 SCORES, LABELS = np.r_[NORMAL, FEW], np.repeat([0, 1], [200, 30])
-SENTENCE = "nothing is promised about the FNR (30 labels; 59 needed, or ask for 0.09504)"
+SENTENCE = "nothing is promised about the FNR (30 labels; 59 needed, or a ceiling of 0.09504)"
 
 
 def by_file(folder: Path) -> Certificate:
@@ -92,7 +92,7 @@ def test_no_labels_at_all_warn_too() -> None:
 def test_the_ceiling_that_is_named_is_kept_and_a_lower_one_is_not(n: int) -> None:
     with pytest.warns(VacuousWarning) as caught:
         calibrate(NORMAL, FEW[:1].repeat(n))
-    found = re.search("ask for ([0-9.]+)", str(caught[0].message))
+    found = re.search("a ceiling of ([0-9.]+)", str(caught[0].message))
     assert found is not None
     ceiling = float(found[1])
     assert calibrate(NORMAL, FEW[:1].repeat(n), Guarantee(max_fnr=ceiling)).shortfall is None
@@ -104,9 +104,9 @@ def test_the_ceiling_that_is_named_is_kept_and_a_lower_one_is_not(n: int) -> Non
     [
         (
             (NORMAL, FEW),
-            "anomalous  30 labels, too few: at least 59 are needed, or ask for 0.09504",
+            "anomalous  30 labels, too few: at least 59 are needed, or a ceiling of 0.09504",
         ),
-        ((NORMAL, [1.0]), "anomalous  1 label, too few: at least 59 are needed, or ask for 0.9501"),
+        ((NORMAL, [1.0]), "anomalous  1 label, too few: at least 59 are needed, or a ceiling of 0.9501"),
         ((NORMAL, []), "anomalous  0 labels, too few: at least 59 are needed"),
         (([], FEW), "normal     0 labels, too few: at least 59 are needed"),
         ((NORMAL, FEW, Guarantee(max_fnr=None)), "anomalous  30 labels, no ceiling requested"),
@@ -124,5 +124,5 @@ def test_the_command_says_it_once(tmp_path: Path) -> None:
     by_file(tmp_path)
     done = invoke("calibrate", tmp_path / "t.csv", "--score", "score", "--label", "label")
     assert (done.code, done.err) == (1, "")
-    assert done.out.count("30 labels, too few: at least 59 are needed, or ask for 0.09504") == 1
+    assert done.out.count("30 labels, too few: at least 59 are needed, or a ceiling of 0.09504") == 1
     assert "cannot certify" not in done.out

@@ -402,7 +402,7 @@ def recalibrate(
 ) -> None:
     """Certify the same ceilings again from new points; the new certificate names the old one.
 
-    Later certificates get a third, a sixth, a tenth, ... of the first delta, at most twice the first in all.
+    Later ones get a third, a sixth, a tenth, ... of the first delta; all together take at most twice it.
     With --own-delta each has the first delta again, and the deltas add up.
     Use points that came after an alarm, not the points that raised it. Exit code 1 if nothing is certified.
 

@@ -204,7 +204,7 @@ def worth(
     Example:
     [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold]
 
-    With --unlabelled, new points without labels replace the statement and any labelled anomaly:
+    With --unlabelled, alarms among new points are counted; no prevalence and no labelled anomaly is needed:
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score s[/bold]
     """
     from pac_wrap.report.render import short

@@ -1,4 +1,7 @@
-"""The commands as one application. Heavy imports wait until a command needs them."""
+"""The commands as one application, in the panels that `pac-wrap --help` shows.
+
+A command imports NumPy, DuckDB and other large packages only when it runs, so that `--help` answers quickly.
+"""
 
 import typer
 

@@ -165,10 +165,10 @@ def monitor(
 ) -> None:
     """Monitor whether a certificate still keeps its promises; run it as often as you like, on new rows.
 
-    The exit code is 1 from the first alarm on, and as long as no point was counted.
+    The exit code is 1 from the first alarm on, and 1 as long as no point was counted.
     Alpha is the chance that a false alarm is ever raised, beside the chance that the certificate was wrong.
     CSV or JSON lines on standard input are monitored as they arrive, and alarms are reported immediately.
-    The state is saved every second; after an interruption, continue with the row after its "rows".
+    The state is saved every second; after an interruption, skip as many rows as its "rows" says.
     Which rows get a label, and the order of the labels, must not depend on scores or verdicts.
     If the order may depend on them, name whole batches with --batch, such as all labels of a day.
     The rows of a batch must be adjacent, and a batch must not come again.

@@ -131,9 +131,10 @@ _Held = Literal["hold-fnr", "hold-fpr", "hold-fnr-if-needed", "hold-fpr-if-neede
 OverlapWord = Annotated[
     Literal["abstain", "abstain-always", "raise", _Held, "algorithm1"] | None,
     Option(
-        help="What to do where the classes overlap: abstain on points if needed (the default) or"
-        " abstain-always; raise both ceilings as little as can be proved; hold-fnr or hold-fpr, or only"
-        " hold-fnr-if-needed or hold-fpr-if-needed, and certify the other rate; or the paper's algorithm1."
+        help="What to do where the classes overlap. abstain (the default): leave points undecided."
+        " abstain-always: use two thresholds in any case. raise: raise both ceilings as little as can be"
+        " proved. hold-fnr or hold-fpr: keep that ceiling and certify the other rate; with -if-needed, only"
+        " if the classes overlap. algorithm1: the strategy of the paper."
     ),
 ]
 
@@ -412,7 +413,7 @@ def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
         return LabelNoise(*map(float, text.split(":", 1)))
 
     return {
-        "shift": _for_classes("--shift", shift, "tv:0.02, ratio:2, kl:0.01 or chi2:0.1", distance),
+        "shift": _for_classes("--shift", shift, "like tv:0.02, ratio:2, kl:0.01 or chi2:0.1", distance),
         "label_noise": _for_classes("--label-noise", label_noise, "0.05 or 0.05:0.01", noise),
     }
 

@@ -134,7 +134,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     anomaly_label : object
         The label of anomalies: 1 (against 0), -1 (against 1, as in scikit-learn), or a name.
     polarity : {"auto", "higher", "lower"}
-        Whether anomalies score higher or lower; "auto" knows scikit-learn, PyOD, classifiers and functions.
+        Whether anomalies score higher or lower; "auto" works for scikit-learn, PyOD, classifiers, functions.
     score_tolerance : float or None
         How much two scores of the same row may differ beyond rounding, as a share of the calibration scores'
         interquartile range. Up to 1,000 calibration rows are scored again in other batches, and `predict`

@@ -97,8 +97,8 @@ _BREAKS: Final = (
 )
 _NOT_PROMISED: Final = (
     "A single batch: the promise is about the rate, and the share of errors in a batch varies around it.",
-    "Separated calibrations by themselves: the confidence is about all calibrations, and may be lower among"
-    " those with separated classes.",
+    "Calibrations with separated classes taken alone: the confidence is about all calibrations, and may be"
+    " lower among these.",
     "The share of undecided points.",
     "Anything about a single point.",
 )
@@ -312,13 +312,13 @@ def _practice(report: Report) -> Section:
         told = " to ".join(dict.fromkeys(map(percent, shares)))
         among = f"Of {PER:,} future points, if {told} are anomalous"
         if report.prevalence is None:
-            among += ", as in the calibration table (else state your prevalence)"
+            among += " (the share in the calibration table; state your own if it differs)"
         try:
             work, precision = certificate.workload(shares, PER), certificate.precision(shares)
         except InputError as error:
             lead = _without(certificate, shares[0], among) or f"Not counted: {error}."
         else:
-            lead = f"{among}: on average, and all of it with {sure(work.confidence)} confidence."
+            lead = f"{among}: average numbers, which hold together with {sure(work.confidence)} confidence."
             right = f"At least {least(precision.low)} of the alarms are right"
             precise = f"{right}, with {sure(precision.confidence)} confidence."
             bounds = {kind: getattr(work, kind) for kind in _WORK}
@@ -366,8 +366,8 @@ def _thresholds(report: Report) -> Section:
     said = (
         f"These bounds hold together at every threshold: those of the FPR with {confidence(deltas[0])}"
         f" confidence, those of the FNR with {confidence(deltas[1])}, all with {sure(curve.confidence)}. So"
-        " they hold at any threshold that you choose, even after looking. For that they are a little higher"
-        " than those of a threshold that a rule fixed beforehand.",
+        " they hold at any threshold that you choose, even after looking. The price: they are a little"
+        " higher than the bounds of a threshold that is fixed beforehand.",
         "The promise at the top has deltas of its own. To rely on both the promise and a threshold chosen"
         f" here, or to choose between them, add up all deltas, which leaves {left} confidence.",
     )

@@ -397,9 +397,7 @@ def account_of_curve(curve: Curve) -> Account:
     facts += facts_of("keeps", keeps)
     if (np.maximum(fpr, fnr) < 1.0).any():
         facts.append(Fact("balanced", _bounds_of(curve.balanced())))
-    said = (
-        "Every bound holds at its threshold, however you choose the threshold: those of both rates together"
-    )
+    said = "The bounds of both rates hold together at every threshold, however you choose it,"
     said = f"{said} with {sure(curve.confidence)} confidence."
     facts += [Fact("holds", TOGETHER), Fact("assumes", briefly(OF_DRAWS))]
     status = Status("certified", "certified at every threshold")

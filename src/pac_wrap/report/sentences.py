@@ -415,7 +415,7 @@ def _instead(side: Side, budget: Budget) -> str:
     """Return the lowest ceiling that the labels at hand could keep, if any."""
     if not budget.n:
         return ""
-    return f", or ask for {rounded_up(side.afterwards(upper_bound(0, budget.n, budget.delta)))}"
+    return f", or a ceiling of {rounded_up(side.afterwards(upper_bound(0, budget.n, budget.delta)))}"
 
 
 def _beyond(certificate: Certificate) -> Iterator[str]:

@@ -21,7 +21,7 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
     A batch is read only when its verdicts are needed, so a slow reader slows the writer down, and at most one
     batch is in memory. `rows`, `normal`, `anomalous` and `abstained` count the verdicts so far, and `missing`
     counts the abstained points without a score. A refused batch is not counted, and the stream can continue
-    with the next batch. Errors of the batches themselves pass through.
+    with the next batch. Errors that `batches` raises are not caught.
 
     Parameters
     ----------

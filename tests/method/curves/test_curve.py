@@ -326,7 +326,7 @@ def test_it_warns_of_scores_upside_down_and_refuses_none_at_all() -> None:
 def test_it_shows_itself() -> None:
     text = str(CURVE)
     assert "FPR <= 0.05: FPR <= 0.0" in text
-    assert "Every bound holds at its threshold" in text
+    assert "bounds of both rates hold together" in text
     assert "FPR <= 0.01: no threshold" in str(certify_curve(NORMAL[:30], ANOMALOUS))
     ax = CURVE.plot()
     assert "FPR at most" in ax.get_xlabel()

@@ -120,7 +120,7 @@ def test_batches_have_ids_and_may_come_in_parts(tmp_path: Path) -> None:
     assert again.to_json() == whole.to_json()
     assert again.alarm is not None
     assert (again.alarm.groups, again.alarm.id) == (("b",), "night")
-    assert "600 rows in 1 batches; 3 of 3 monitored groups occurred" in str(again)
+    assert "600 rows in 1 batch; 3 of 3 monitored groups occurred" in str(again)
     assert str(Monitor(CERTIFICATE)).endswith("no point was counted, so nothing is known")
 
 

@@ -58,7 +58,7 @@ def test_it_watches_promises_undecided_points_and_scores() -> None:
     assert (undecided.count, undecided.n) == ((batch["verdicts"] == -1).sum(), 2000)
     assert (scores.count, scores.n, scores.rate.high) == (0, 2000, 1.0)
     assert fpr.rate.low < fpr.rate.value < fpr.rate.high
-    assert str(monitor).splitlines()[0] == "2,000 rows in 1 batches"
+    assert str(monitor).splitlines()[0] == "2,000 rows in 1 batch"
     assert str(monitor).endswith("no alarm")
 
 
@@ -266,7 +266,7 @@ def test_a_missing_score_is_no_score() -> None:
     monitor.update([0, -1, 0], [0, 0, 1], scores=[0.0, np.nan, 0.1])
     assert [watch.n for watch in monitor.watches] == [1, 1, 2, 2]
     assert monitor.unscored == 1
-    assert str(monitor).splitlines()[0] == "3 rows in 1 batches, 1 of them without a score"
+    assert str(monitor).splitlines()[0] == "3 rows in 1 batch, 1 of them without a score"
 
 
 def test_rows_before_the_first_score_raise_no_alarm() -> None:

@@ -257,7 +257,7 @@ def test_too_few_labels_are_said_on_the_scale_of_the_promise() -> None:
         made = calibrate(NORMAL[:80], ANOMALOUS, Guarantee(shift=(TotalVariation(0.02), None)))
     # 80 labels keep 0.03675 at calibration, and 99 are needed
     assert "cannot certify FPR <= 0.05" in made.diagnosis[0]
-    assert "at least 99 are needed, or ask for 0.05676" in made.diagnosis[0]
+    assert "at least 99 are needed, or a ceiling of 0.05676" in made.diagnosis[0]
 
 
 def test_the_radius_of_a_certificate() -> None:

@@ -494,7 +494,7 @@ class Monitor:
             self.save(path)
 
     def __str__(self) -> str:
-        head = f"{self.rows:,} rows in {self.batches:,} batches"
+        head = f"{self.rows:,} rows in {self.batches:,} batch{'es' * (self.batches != 1)}"
         if self.table is None:
             member = self._members[0]
             head += f", {self.unscored:,} of them without a score" if self.unscored else ""

@@ -203,7 +203,7 @@ def plan(
     Returns
     -------
     Plan
-        The numbers of labels; printed, in words.
+        The numbers of labels; `print` shows them as a table.
 
     Raises
     ------

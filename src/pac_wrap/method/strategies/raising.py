@@ -51,8 +51,8 @@ _SUFFICES: Final = (
 class Raise(Strategy):
     """Use one threshold, and raise both ceilings together as little as can be proved.
 
-    The larger class pays for the choice: it climbs a ladder with a rung for every number of errors, with
-    nearly its whole delta at each rung. The smaller class keeps its whole delta: eqs. (27) to (29). The
+    The larger class pays for the choice: each level of the ceilings allows it one error more, judged at
+    nearly its whole delta. The smaller class keeps its whole delta: eqs. (27) to (29). The
     ceilings keep their requested ratio. If the smaller class has too few labels, it gets the lowest ceiling
     that they can certify. A class may have at most 10^8 labels.
 
