@@ -60,7 +60,7 @@ class LabelUntil:
     ----------
     guarantee : Guarantee, optional
         The promises to certify; by default both rates at most 0.05, each with delta 0.05. A single ceiling
-        needs a `threshold`: without one, the first look with a budget succeeds; `calibrate` needs fewer labels.
+        needs a `threshold`: without one, the first look with a budget succeeds. `calibrate` needs fewer.
     every : int
         The number of labels of a class from one look to the next.
     up_to : int
