@@ -117,7 +117,7 @@ def test_confidences_multiply_only_where_no_ceiling_is_chosen_on_both_classes(
 def test_the_bounds_of_a_curve_and_its_thresholds_hold_with_the_product() -> None:
     curve = certify_curve(NORMAL, NEAR)
     assert curve.confidence == curve.balanced().confidence == 0.9025
-    assert "both rates together with 90 % confidence." in str(curve)
+    assert "it, with 90 % confidence." in str(curve)
 
 
 @pytest.mark.parametrize("usual", [OF_SUBJECTS, OF_SERIES])
