@@ -127,7 +127,7 @@ def test_too_few_labels_on_the_held_side_alarm_always_or_never() -> None:
         assert not certificate.uncertified
         assert None in (certificate.fpr.ceiling, certificate.fnr.ceiling)
         # with none wrong of 10, the rate is at most 1 - 0.05 ** (1 / 10)
-        assert " 10 labels, too few: at least 59 are needed, or ask for 0.2589\n" in str(certificate)
+        assert " 10 labels, too few: at least 59 are needed, or a ceiling of 0.2589\n" in str(certificate)
 
 
 def test_no_labels_on_the_other_side_certify_nothing_there() -> None:
