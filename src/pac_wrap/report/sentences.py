@@ -329,7 +329,7 @@ def _labels(certificate: Certificate, clause: Clause) -> str:
     if certificate.regime is not Regime.OVERLAPPING or clause.beyond is None or budget is None:
         return clause.words
     other = "FNR" if clause.of.label == "normal" else "FPR"
-    return f"{clause.words}; one threshold that keeps the {other} makes {clause.beyond:,}"
+    return f"{clause.words}; one threshold keeping the {other} makes {clause.beyond:,}"
 
 
 def briefly(assumptions: Sequence[Assumption]) -> str:
