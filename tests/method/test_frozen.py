@@ -16,7 +16,8 @@ with TABLE.open(encoding="utf-8", newline="") as _file:
 FROZEN: dict[str, list[Row]] = defaultdict(list)
 for _name, _rows in groupby(KEPT, key=itemgetter("case")):
     # a row of a group, or of a threshold on a curve, names its case first
-    FROZEN[next(case for case in _LONGEST_FIRST if _name.startswith(case))].extend(_rows)
+    _case = _name if _name in CASES else next(case for case in _LONGEST_FIRST if _name.startswith(case))
+    FROZEN[_case].extend(_rows)
 
 
 def wrong(kept: Row, found: Row) -> dict[str, tuple[str, str]]:

@@ -16,6 +16,7 @@ from pac_wrap import DependenceWarning, Guarantee
 from pac_wrap.series import calibrate_points, effective_size, window_points
 from pac_wrap.tails.bounds import error_budget, lower_bound
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power
+from support.slow import slow_but
 from support.strategies import Floats
 
 
@@ -30,14 +31,14 @@ def unwarned(rows: Iterator[Floats] | Floats) -> int:
     return sum(not effective_size(row).misleading for row in rows)
 
 
-@pytest.mark.parametrize("n", [60, 80, 120, 170, 400, 865])
+@pytest.mark.parametrize("n", slow_but(3, [60, 80, 865, 120, 170, 400]))
 def test_strong_dependence_is_told_in_nine_of_ten_series(n: int) -> None:
     trials = 600
     assert_at_most(unwarned(autoregression(1, trials, n, 0.99)), trials, 0.1)
     assert_power(trials, 0.1, 0.22, at_most=True)
 
 
-@pytest.mark.parametrize("phi", [0.8, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("phi", slow_but(1, [0.8, 0.9, 0.95, 0.99]))
 @pytest.mark.parametrize("n", [80, 120, 170])
 def test_from_a_coefficient_of_point_eight_on_it_is_told_in_98_of_100(n: int, phi: float) -> None:
     trials = 500

@@ -23,6 +23,7 @@ from statistical.populations import (
     uniform_scores,
 )
 from statistical.trials import Classes, Sizes, budget, repeat, tail
+from support.slow import slow_but
 
 TENTH = Guarantee(0.1, 0.1, 0.1, 0.1)
 TWENTIETH = Guarantee(0.05, 0.05, 0.05, 0.05)
@@ -104,7 +105,10 @@ def thresholds(certificate: Certificate) -> tuple[float | None, float | None]:
     return certificate.thresholds.alarm_from, certificate.thresholds.clear_below
 
 
-@pytest.mark.parametrize("case", CASES)
+# the thousands of points take the longest
+@pytest.mark.parametrize(
+    "case", slow_but(len(CASES) - 1, sorted(CASES, key=lambda case: max(CASES[case][1])))
+)
 def test_violations_are_exactly_as_likely_as_the_binomial_tail_says(case: str) -> None:
     classes, sizes, guarantee, trials = CASES[case]
     fpr, fnr = sides(classes, sizes, guarantee)

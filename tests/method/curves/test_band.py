@@ -14,6 +14,7 @@ from pac_wrap import InputError
 from pac_wrap.base.arguments import LEAST_DELTA
 from pac_wrap.method.curves.band import Band, _anchored, anchor_ranks, band_of, keeping
 from pac_wrap.tails import error_budget, min_samples, upper_bound
+from support.slow import slow_but
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 59, 170, 999, 1000, 20_000])
@@ -51,7 +52,7 @@ def test_so_many_labels_certify_a_ceiling_at_every_threshold() -> None:
     assert min_samples(0.05, 0.05) == 59
 
 
-@pytest.mark.parametrize(("top", "labels"), [(0.3, 90), (0.15, 80)])
+@pytest.mark.parametrize(("top", "labels"), [(0.15, 80), pytest.param(0.3, 90, marks=pytest.mark.slow)])
 def test_fewer_labels_certify_a_ceiling_where_no_larger_bound_matters(top: float, labels: int) -> None:
     """119 without a top, above; 78 would do for a top of .15, but 79 have one rank more, and would not."""
     enough = [n for n in range(59, 120) if band_of(n, 0.05, top).of([0])[0] <= 0.05]
@@ -170,7 +171,7 @@ def test_atoms_at_the_bounds_themselves_come_close_to_delta(n: int, top: float |
 
 
 @pytest.mark.parametrize("top", [None, 0.1])
-@pytest.mark.parametrize("n", [999, 10**5, 10**6, 10**7])
+@pytest.mark.parametrize("n", slow_but(2, [10**7, 999, 10**5, 10**6]))
 def test_a_band_takes_no_more_than_a_second(n: int, top: float | None) -> None:
     _anchored.cache_clear()
     start = process_time()

@@ -10,6 +10,7 @@ from scipy.stats import binom
 from pac_wrap.tails import levels as module
 from pac_wrap.tails.levels import Ladder, failure, fixed_failure, fixed_level, local_level
 from support.ladder import failures, fixed_failures, rungs, worst_failure
+from support.slow import slow_but
 from support.strategies import exact_budget
 
 RATES = [(asked, delta) for asked in (0.01, 0.05, 0.3) for delta in (0.01, 0.05, 0.3)]
@@ -189,7 +190,9 @@ def test_the_reference_levels_of_fixed_ceilings(n: int, tenths: float, twentieth
     assert [fixed_level(n, steps(step), 0.05) for step in (0.1, 0.05)] == [tenths, twentieths]
 
 
-@pytest.mark.parametrize("ceilings", FIXED, ids=lambda ceilings: f"{len(ceilings)}-{ceilings[0]}")
+@pytest.mark.parametrize(
+    "ceilings", slow_but(5, sorted(FIXED, key=len)), ids=lambda ceilings: f"{len(ceilings)}-{ceilings[0]}"
+)
 def test_the_failure_of_fixed_ceilings_is_the_supremum_over_all_places(ceilings: tuple[float, ...]) -> None:
     ends = np.array([0.0, *ceilings, 1.0])
     inner = ends[:-1, np.newaxis] + np.diff(ends)[:, np.newaxis] * np.linspace(0.0, 1.0, 12)[1:-1]
