@@ -4,6 +4,14 @@ from functools import partial
 
 import pytest
 
+from support import databases
+
+
+@pytest.fixture(autouse=True)
+def shared_databases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands of this process share databases: tests/tables closes them off, as real commands do."""
+    databases.lend(monkeypatch)
+
 
 @pytest.fixture
 def small_demo(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,7 @@ _NEWER: Final = (
     # DuckDB 2.0 may wait for ever for its own threads if one of them cannot write; older ones have none
     "async_threads = 0",
 )
+_CLOSED: Final = "SET enable_external_access = false; SET lock_configuration = true"
 
 
 @contextmanager
@@ -75,8 +76,7 @@ def connected(
                 connection.execute(f"SET {option}")
         connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
         connection.execute(f"SET allowed_paths = [{', '.join(map(quote_text, paths))}]")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+        connection.execute(_CLOSED)
         yield connection
 
 
