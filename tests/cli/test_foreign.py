@@ -210,7 +210,7 @@ def reported(text: str, suffix: str) -> str:
 @every_text
 def test_names_in_a_report(text: str) -> None:
     page = reported(text, ".md")
-    table_of_names = page.split("Where the scores came from.")[1].split("Software.")[0].strip().splitlines()
+    table_of_names = page.split("Origin of the scores.")[1].split("Software.")[0].strip().splitlines()
     assert len(table_of_names) == 6
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in table_of_names} == {3}
     assert "<img" not in page
@@ -227,7 +227,10 @@ def test_names_in_a_page() -> None:
 
 def test_markup_in_a_certificate_shown_as_markdown_is_text(tmp_path: Path) -> None:
     done = shown("show", CERTIFICATE, "--format", "markdown")
-    rows = done.out.splitlines()
+    promise, table = done.out.split("\n\n")
+    assert promise.startswith("In the long run, ")
+    rows = table.splitlines()
+    assert len(rows) > 5
     assert all(row.count("|") == 3 and row.startswith("|") and row.endswith("|") for row in rows)
     assert "<" not in done.out
 

@@ -58,7 +58,7 @@ def test_a_certificate_of_groups_is_made_shown_and_verified(frame: pd.DataFrame,
     assert found.provenance is not None
     assert found.provenance.date is not None
     shown = succeeded("show", path)
-    assert "of all 4 groups at once" in shown
+    assert "for all 4 groups together with confidence" in shown
     assert "\x1b" not in shown
     assert "'tiny': " in shown
     markdown = succeeded("show", path, "--format", "markdown")
@@ -169,7 +169,10 @@ def test_the_rules_as_sql(frame: pd.DataFrame, tables: Path) -> None:
             ("calibrate", "scores.csv", *COLUMNS, "--time", "score"),
             "--group does not work with --kind, --time or",
         ),
-        (("calibrate", "scores.csv", *COLUMNS, "--pool", "--overlap", "raise"), "pool goes with"),
+        (
+            ("calibrate", "scores.csv", *COLUMNS, "--pool", "--overlap", "raise"),
+            "pool needs --overlap abstain",
+        ),
         (("calibrate", "scores.csv", *COLUMNS[:5], "tenat"), "did you mean 'tenant'"),
     ],
 )

@@ -45,12 +45,12 @@ def test_a_table_gives_the_certificate_of_its_scores_by_kind(table: Path, tmp_pa
     report = tmp_path / "report.md"
     succeeded("calibrate", table, *COLUMNS, *CEILINGS, "--report", report)
     page = report.read_text(encoding="utf-8")
-    assert "- Anomalous 'takeover' sets clear\\_below" in page
+    assert "- Anomalous points of 'takeover' set the threshold about" in page
     assert "| 'takeover' (binds) | anomalous | 120 | 10 % | 6 |" in page
     told = succeeded("show", saved)
     assert told.startswith(shown)
     assert "read by duckdb" in told
-    assert "sets clear\\_below" in succeeded("show", saved, "--format", "markdown")
+    assert "| binds | anomalous points of 'takeover' set" in succeeded("show", saved, "--format", "markdown")
     assert "takeover" in succeeded("show", saved, "--format", "json")
     measured = succeeded("evaluate", saved, table, *COLUMNS)
     assert "'takeover'" in measured
@@ -100,7 +100,7 @@ def test_too_few_labels_of_a_kind_end_with_1(tmp_path: Path) -> None:
     few.write_text("s,y,k\n" + "0,0,\n" * 100 + "5,1,new\n", encoding="utf-8")
     done = invoke("calibrate", few, *COLUMNS)
     assert done.code == 1
-    assert "it has 1 labels" in done.out or "'new': 1 scores, too few" in done.out
+    assert "'new': 1 label, too few: at least 59 are needed" in done.out
 
 
 @pytest.mark.parametrize(
@@ -179,5 +179,5 @@ def test_a_certificate_of_classes_is_shown(tmp_path: Path) -> None:
     certificate = calibrate_classes(np.eye(3)[np.arange(300) % 3], np.arange(300) % 3)
     certificate.save(saved)
     assert succeeded("show", saved) == f"{certificate}\n"
-    assert "| classes | '0': 100 scores" in succeeded("show", saved, "--format", "markdown")
+    assert "| classes | '0': 100 labels" in succeeded("show", saved, "--format", "markdown")
     assert succeeded("show", saved, "--format", "json") == certificate.to_json()

@@ -48,8 +48,8 @@ def test_a_million_rows_are_calibrated_in_seconds(table: Path) -> None:
     start = time.process_time()
     out = succeeded("calibrate", table, "--score", "score", "--label", "label", "--max-fpr", "0.2")
     assert time.process_time() - start < 15
-    assert f"{ROWS - ROWS // 10:,} scores" in out
-    assert f"{ROWS // 10:,} scores" in out
+    assert f"{ROWS - ROWS // 10:,} labels" in out
+    assert f"{ROWS // 10:,} labels" in out
 
 
 def test_a_million_rows_are_decided_in_seconds_and_in_order(table: Path, tmp_path: Path) -> None:

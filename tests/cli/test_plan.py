@@ -45,7 +45,7 @@ def test_a_pilot_sample(pilot: Path) -> None:
     assert [row[0] for row in rows(done.out)[-4:]] == ["50 %", "80 %", "90 %", "95 %"]
     assert rows(done.out)[-4][1] == "59 (0)"
     assert "the pilot's best threshold is" in done.out
-    assert "a forecast and no promise" in " ".join(done.out.split())
+    assert "a forecast, not a promise" in " ".join(done.out.split())
 
 
 def test_labels_as_they_come() -> None:
@@ -53,11 +53,11 @@ def test_labels_as_they_come() -> None:
     assert done.code == 0
     assert rows(done.out)[-1] == ["0.02", "240", "500", "286", "99.9 %", "311"]
     words = " ".join(done.out.split())
-    assert "local delta 0.007405; the first that can succeed is at 100" in words
+    assert "share one delta: each has 0.007405; the first that can succeed is at 100" in words
     assert "must not depend on their scores" in words
     assert "FNR" not in done.out
     assert len(rows(invoke("plan", "--sequential", "--every", "50").out)) == 10
-    assert "none has a budget" in " ".join(invoke("plan", "--sequential", "--up-to", "40").out.split())
+    assert "no look can succeed" in " ".join(invoke("plan", "--sequential", "--up-to", "40").out.split())
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_a_pilot_that_leaves_a_promise_unlikely(tmp_path: Path) -> None:
     path.write_text("s,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
     done = invoke("plan", "--pilot", path, "--score", "s", "--label", "y")
     assert rows(done.out)[-1][1:].count("-") >= 1
-    assert "-: with no budget of up to 500 errors" in done.out
+    assert "-: not even with 500 errors allowed" in done.out

@@ -104,7 +104,7 @@ def test_what_is_wrong_is_refused() -> None:
     assert "there is no column 'nam'; did you mean 'name'?" in refused(by="nam")
     assert "scores are empty" in refused(frame.iloc[:0])
     assert "at most 1,000 characters" in refused(frame.assign(name="x" * 1001))
-    assert "pool goes with" in refused(pool=True, overlap="raise")
+    assert 'pool needs overlap="abstain"' in refused(pool=True, overlap="raise")
     df = dd.from_pandas(frame, npartitions=2)
     whole = in_memory(frame, "name")
     assert refusal(lambda: engine.decide(df, whole)) == (

@@ -133,7 +133,7 @@ def test_the_page_says_what_alpha_is_of_and_when_nothing_is_known() -> None:
     assert "No alarm" in shown
     assert "any alarm is ever raised is at most 0.03, which the rates share" in shown
     assert "nor the order of the labels may depend on scores or verdicts" in shown
-    assert "1 rows have no score and count nowhere." in shown
+    assert "1 rows have no score and are not counted." in shown
     assert json.loads(as_json(account_of(monitor)))["unscored"] == 1
     assert "pac_wrap_monitor_unscored_total 1\n" in monitor_metrics(monitor)
 

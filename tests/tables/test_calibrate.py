@@ -248,7 +248,7 @@ def test_files_are_named_in_several_ways(tmp_path: Path) -> None:
     expected = certificate([file])
     for files in (file, str(file), (file,), [str(tmp_path / "*.parquet")]):
         assert calibrate(files, score="s", label="y").bare.to_json() == expected
-    assert refusal(lambda: calibrate([])) == "files must name at least one file or pattern"
+    assert refusal(lambda: calibrate([])) == "files must name at least one file or pattern, got none"
 
 
 def test_many_columns_fit(tmp_path: Path) -> None:
