@@ -203,6 +203,15 @@ def test_all_groups_together_keep_what_is_asked_for_and_hardly_more(
             assert kept_by_all(asked, n, pair, pool)[label] < 1 - delta + 1e-8
 
 
+@pytest.mark.parametrize(("own", "together"), [([300, *[50] * 6], [300, 300]), ([200, 300], [200, 300])])
+def test_a_pool_takes_one_share(own: list[int], together: list[int]) -> None:
+    pooled, alone = (
+        shares_of(Guarantee(), Abstain(), np.array([n, n]), pool)
+        for n, pool in ((own, True), (together, False))
+    )
+    assert pooled == alone
+
+
 def test_a_tail_that_meets_delta_counts() -> None:
     # two points may show no error at 0.5 and 0.25, where the tail is 0.25 itself
     assert tails_at(np.array([1, 2, 3]), 0.5, 0.25).tolist() == pytest.approx([0.0, 0.25, 0.125], rel=1e-8)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pac_wrap import (
@@ -211,6 +211,8 @@ def first_accepted(scores: Any, low: Any, high: Any, rate: float, delta: float, 
     ),
     rate=st.sampled_from([0.2, 0.4, 0.7]),
 )
+# no error is accepted, so the outermost point counts by its upper weight
+@example(points=[(0.0, "l"), (1.0, "b"), (1.0, "b"), (2.0, "b"), (2.0, "b"), (3.0, "l")], rate=0.4)
 def test_intervals_give_the_first_threshold_that_their_rule_accepts(
     fpr: bool, points: list[tuple[float, str]], rate: float
 ) -> None:
