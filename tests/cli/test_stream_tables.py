@@ -15,6 +15,12 @@ from pac_wrap import Certificate
 from support.pieces import answers
 from support.shell import CERTIFICATE, invoke, listing, nothing_left, one_sentence, succeeded, write
 
+
+@pytest.fixture
+def shared_databases() -> None:
+    """Here every database is closed off, as in real commands: what is written must be allowed."""
+
+
 RULE = Certificate.load(CERTIFICATE)
 ENDS = RULE.rule.normal_below, RULE.rule.anomaly_from
 EDGES = [edge for end in ENDS for edge in (nextafter(end, -inf), end, nextafter(end, inf))]
