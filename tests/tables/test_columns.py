@@ -6,9 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.tables.columns import anomaly_marks, number, require_column, spellings, without_case
+from pac_wrap.tables.columns import (
+    anomaly_marks,
+    number,
+    refuse_scores_of,
+    require_column,
+    spellings,
+    without_case,
+)
 from pac_wrap.tables.files.text_format import Token, check_delimiter, is_json, known_as
 from pac_wrap.tables.sql import number_sql
+from support.strategies import refusal
 
 NUMBERS = [
     *("0", "-0.0", "1", "+5", ".5", "5.", "-.5e-3", "1E5", "00012", " 7 ", "\t8\n", "4.9e-324", "1e-400"),
@@ -115,3 +123,9 @@ def test_what_a_table_of_text_is_told_by() -> None:
 def test_a_whole_number_beyond_all_doubles_is_infinite_as_its_text_is() -> None:
     assert (number(10**400), number(-(10**400))) == (float("1" + "0" * 400), float("-1" + "0" * 400))
     assert number([1]) is None
+
+
+def test_of_two_tables_the_one_with_the_wrong_score_is_named() -> None:
+    wrong = {"a": [["1"]], "b": [["2", "x"]]}
+    assert refusal(lambda: refuse_scores_of(wrong, "s", "abstain")).startswith("b: ")
+    assert not refusal(lambda: refuse_scores_of({"b": wrong["b"]}, "s", "abstain")).startswith("b: ")

@@ -4,6 +4,7 @@ from itertools import product
 from math import exp, inf, log
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -240,3 +241,12 @@ def test_the_rates_that_are_bet_on_are_those_of_the_theory(
         assert factors[0] >= 2.0**0.5
         # one rate more would leave less, unless there are as many as there may be
         assert count == 24 or (odds[-1] / odds[0]) ** (1.0 / (count + 1)) < 2.0**0.5
+
+
+def test_the_series_of_the_gamma_function_has_all_digits() -> None:
+    with mpmath.workdps(40):
+        for x in (1.0, 2.5, 10.0, 31.5, 32.0, 100.0, 1e4, 1e9):
+            exact = mpmath.loggamma(x) - ((x - 0.5) * mpmath.log(x) - x + mpmath.log(2 * mpmath.pi) / 2)
+            assert float(module._stirling(np.array([x]))[0]) == pytest.approx(
+                float(exact), rel=1e-9, abs=1e-14
+            )
