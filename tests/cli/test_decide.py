@@ -30,6 +30,13 @@ SCORE = ["--score", "score"]
 # of four rows one is normal, one an alarm, and one of the two that are undecided has no score
 ROWS = [("a", 0.1), ("b", 1.0), ("c", None), ("d", 5.0)]
 SAID = "4 rows: 1 normal, 1 alarm, 2 undecided (1 without a score)"
+
+
+@pytest.fixture
+def shared_databases() -> None:
+    """Here every database is closed off, as in real commands: what is written must be allowed."""
+
+
 FORMATS = ["csv", "csv.gz", "tsv", "jsonl", "parquet", "npy"]
 # every format to another one, and two to every one: CSV on its way to Parquet is read as nothing else is
 every_way = pytest.mark.parametrize(
