@@ -83,7 +83,7 @@ def test_a_curve_is_shown_and_verified(tmp_path: Path) -> None:
     assert succeeded("show", saved) == f"{CURVE}\n"
     assert succeeded("show", saved, "--format", "json") == CURVE.to_json()
     promise, table = succeeded("show", saved, "--format", "markdown").split("\n\n")
-    assert promise.startswith("Every bound holds at its threshold")
+    assert promise.startswith("The bounds of both rates hold together at every threshold")
     assert table.startswith("| curve | |\n")
     assert succeeded("verify", saved, *LABELLED).startswith("verified")
     other = tmp_path / "other.json"

@@ -49,7 +49,7 @@ def test_a_table_gives_the_certificate_of_its_scores_by_kind(table: Path, tmp_pa
     assert "| 'takeover' (binds) | anomalous | 120 | 10 % | 6 |" in page
     told = succeeded("show", saved)
     assert told.startswith(shown)
-    assert "read by duckdb" in told
+    assert "read by duckdb" in " ".join(told.split())
     assert "| binds | anomalous points of 'takeover' set" in succeeded("show", saved, "--format", "markdown")
     assert "takeover" in succeeded("show", saved, "--format", "json")
     measured = succeeded("evaluate", saved, table, *COLUMNS)
