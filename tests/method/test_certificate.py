@@ -156,6 +156,7 @@ def test_a_side_without_a_budget_takes_nothing_of_the_confidence() -> None:
 def test_an_overlapping_certificate_swaps_the_thresholds_in_its_rule() -> None:
     certificate = calibrate(NORMAL, NEAR)
     low, high = certificate.thresholds.clear_below, certificate.thresholds.alarm_from
+    assert low is not None
     text = lines(certificate)
     assert text["rule"] == f"normal below {low:.4g}, anomaly from {high:.4g} on, else undecided (rounded)"
     assert text["regime"] == f"overlapping: {Regime.OVERLAPPING.explanation}"
@@ -241,6 +242,7 @@ def test_algorithm_1_names_its_level_and_what_was_promised_instead() -> None:
     assert not certificate.uncertified
     text = lines(certificate)
     ceiling = certificate.fpr.ceiling
+    assert ceiling is not None
     assert ceiling == pytest.approx(0.05 + 0.1 * level)
     assert text["asked"].startswith("FPR <= 0.05 (")
     assert f"at most {100 * ceiling:.4g} % of anomalies are missed" in text["promise"]
