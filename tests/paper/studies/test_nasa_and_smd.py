@@ -107,7 +107,7 @@ def test_rates_have_the_printed_columns_and_a_row_for_each_split(
     for title in titles:
         sources = [row["source"] for row in rows if row["series"] == title]
         assert sources[:3] == ["printed", "random split", "blocks"]
-        assert all(re.fullmatch(r"random split, \d\d% calibrate", source) for source in sources[3:])
+        assert all(re.fullmatch(r"random split, \d\d % calibrate", source) for source in sources[3:])
         (row,) = (row for row in rows if (row["series"], row["source"]) == (title, "printed"))
         # FNR and FPR of or and th stand interchanged in print, those of tt do not
         assert [row[column] for column in COLUMNS] == [printed[title][i] for i in (1, 0, 2, 3, 5, 4, 6, 7)]
