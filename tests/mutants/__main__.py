@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mutants.change import Mutant, mutants_of
-from mutants.listed import KILLED, Listed, counts, draw, read_list, with_outcome, write_list
+from mutants.listed import KILLED, counts, read_list, with_outcome, write_list
 from mutants.reached import PACKAGE, reach
 from mutants.run import Task, try_all
 
@@ -25,21 +25,13 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write the outcomes to the list")
     parser.add_argument("--tree", type=Path, default=PACKAGE.parent.parent, help="the tree that is tested")
     parser.add_argument("--column", choices=["before", "now"], default="now", help="where to write")
-    parser.add_argument("--quick", nargs="*", default=(), help="folders of the tests to run; without, all")
     parser.add_argument("--scratch", type=Path, help="keeps the run with coverage for the next call")
-    parser.add_argument("--draw", type=int, help="draw so many mutants, which --other has as well")
-    parser.add_argument("--other", type=Path, nargs=2, help="another work tree, and its scratch")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         scratch = (options.scratch or Path(folder)).absolute()
         scratch.mkdir(exist_ok=True)
         tree = options.tree.absolute()
-        if options.draw:
-            other, kept = options.other
-            reached = reach(other, kept.absolute(), options.processes)
-            write_list([Listed(mutant) for mutant in draw(tree, other, reached, options.draw, seed=29)])
-            return 0
-        reached = reach(tree, scratch, options.processes, options.quick)
+        reached = reach(tree, scratch, options.processes)
         listed = read_list()
         chosen = [
             one

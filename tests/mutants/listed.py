@@ -1,16 +1,15 @@
-"""The list of mutants and what became of them, in a file; and how they were drawn."""
+"""The list of mutants and what became of them, in a file."""
 
 import csv
 import json
-import random
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from mutants.change import FOLDERS, Mutant, mutants_of
-from mutants.reached import PACKAGE, Reached
+from mutants.change import FOLDERS, Mutant
+from mutants.reached import PACKAGE
 from mutants.run import Outcome
 
 CHANGES: Final = PACKAGE / "changes.csv"
@@ -93,25 +92,3 @@ def _shares(outcomes: Sequence[tuple[str, str]]) -> dict[str, float]:
 
 def _folder(mutant: Mutant) -> str:
     return Path(mutant.file).parts[2]
-
-
-def draw(tree: Path, other: Path, reached: Reached, number: int, seed: int) -> list[Mutant]:
-    """Return mutants that two trees share, of lines that the other's suite reaches."""
-    lines: dict[str, dict[int, list[Mutant]]] = {}
-    for folder in FOLDERS:
-        for path in sorted((tree / "src" / "pac_wrap" / folder).rglob("*.py")):
-            file = str(path.relative_to(tree))
-            places = [mutants_of(file, (where / file).read_bytes()) for where in (tree, other)]
-            lines[file] = defaultdict(list)
-            for mutant in places[0]:
-                there = places[1].get(mutant)
-                if "\n" not in mutant.old and there and reached.tests.get(file, {}).get(there.line):
-                    lines[file][places[0][mutant].line].append(mutant)
-    total = sum(map(len, lines.values()))
-    chosen = random.Random(seed)
-    found: list[Mutant] = []
-    for some in lines.values():
-        share = max(min(3, len(some)), round(number * len(some) / total))
-        # at most one of a line, in the order of the source
-        found += [chosen.choice(some[line]) for line in sorted(chosen.sample(sorted(some), share))]
-    return found

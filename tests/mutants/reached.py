@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import _lru_cache_wrapper
 from pathlib import Path
 from shutil import copytree, ignore_patterns, rmtree
@@ -53,7 +53,7 @@ class Reached(NamedTuple):
         return [t for t in self.seconds if t in known or t.partition("::")[0] in shared] if direct else []
 
 
-def reach(tree: Path, scratch: Path, processes: int, only: Sequence[str] = ()) -> Reached:
+def reach(tree: Path, scratch: Path, processes: int) -> Reached:
     """Run the quick suite once, unless an earlier call did, and return which tests reach which lines."""
     kept = scratch / "reached.json"
     if not kept.exists():
@@ -67,7 +67,7 @@ def reach(tree: Path, scratch: Path, processes: int, only: Sequence[str] = ()) -
         plugin.append(f"--cov-config={scratch / 'coveragerc'}")
         with (scratch / "map.log").open("w") as log:
             subprocess.run(
-                [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *quick, *plugin, *watched, *only],
+                [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *quick, *plugin, *watched],
                 cwd=copy,
                 env={**environment(copy), "COVERAGE_FILE": str(data), _TIMES: str(scratch)},
                 stdout=log,
