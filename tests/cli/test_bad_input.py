@@ -289,10 +289,10 @@ def test_a_name_that_is_not_utf8_is_refused_in_one_sentence(ask: Ask, tmp_path: 
 
 
 CERTIFICATES: dict[str, tuple[str | bytes, str]] = {
-    "not JSON": ("hello", "the certificate is not valid JSON"),
-    "empty": ("", "the certificate is not valid JSON"),
-    "bytes": (b"\xff\xfe\x00", "the certificate is not valid JSON"),
-    "a list": ("[]", "the certificate is not a JSON object; is it the right file?"),
+    "not JSON": ("hello", "this is no certificate: not JSON"),
+    "empty": ("", "this is no certificate: not JSON"),
+    "bytes": (b"\xff\xfe\x00", "this is no certificate: not JSON"),
+    "a list": ("[]", "this is no certificate: not a JSON object; is it the right file?"),
     "something else": ("{}", "is it the right file?"),
     "edited": (CERTIFICATE.read_text().replace("0.46", "0.47", 1), "changed after it was written"),
     "newer": (json.dumps(json.loads(CERTIFICATE.read_text()) | {"schema": 4}), "update pac-wrap-ad"),

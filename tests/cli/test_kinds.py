@@ -142,7 +142,7 @@ def test_kinds_and_certificates_have_to_match(table: Path, tmp_path: Path) -> No
     [
         (
             "1,1,a\n2,1,\n",
-            "column 'k' is empty in 1 rows of anomalous points, while other anomalous rows have",
+            "column 'k' is empty in 1 row of anomalous points, while other anomalous rows have",
         ),
         ("".join(f"1,1,{i}\n" for i in range(41)), "column 'k' names 41 kinds of anomalous points"),
         ("1,2,a\n", "column 'y' must be 0/1 or true/false"),

@@ -298,7 +298,7 @@ def test_rows_of_groups_never_seen_are_counted(folder: Path) -> None:
         words = ["--score", "s", "--label", "y", "--group", "g", "--state", folder / f"{number}.json"]
         done = invoke("monitor", folder / "c.json", way, *words, stdin=text.encode())
         assert done.code == 0
-        assert "3 rows of groups never seen at calibration are not monitored" in done.out
+        assert "not monitored: 3 rows of groups never seen at calibration" in done.out
 
 
 def days(folder: Path, sizes: tuple[int, ...] = (700, 900, 600)) -> pd.DataFrame:

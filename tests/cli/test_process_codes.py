@@ -186,7 +186,7 @@ def test_a_device_that_never_ends_is_no_certificate(tmp_path: Path) -> None:
     if not Path("/dev/zero").exists():
         pytest.skip("a device that never ends")
     assert refused(tmp_path, "show", "/dev/zero") == (
-        "this is not a certificate: it is larger than 1,000,000 bytes; is it the right file?"
+        "this is no certificate: it has over 1,000,000 bytes; is it the right file?"
     )
 
 

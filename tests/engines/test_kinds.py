@@ -140,7 +140,7 @@ def test_what_is_wrong_is_refused_by_dask() -> None:
     assert "column 'label' cannot be the kind as well" in said(kinds="label")
     assert "there is no column 'falt'; did you mean 'fault'?" in said(kinds="falt")
     gaps = frame.assign(both=frame["both"].where(frame.index != 7, None))
-    assert "is empty in 1 rows of" in said(gaps, kinds="both")
+    assert "is empty in 1 row of" in said(gaps, kinds="both")
     many = frame.assign(fault=(frame.index % 41).astype(str))
     assert "names 41 kinds of normal points; at most 40" in said(many)
     assert "scores must not be empty or NaN, got 1 of" in said(
@@ -247,7 +247,7 @@ def test_types_that_change_nothing_in_spark_and_what_is_refused(
     some = frame.assign(fault=(frame.index % 41).astype(str))
     assert "names 41 kinds of normal points; at most 40" in said(some, kinds="fault")
     gaps = frame.assign(both=frame["both"].where(frame.index != 7, None))
-    assert "is empty in 1 rows of" in said(gaps, kinds="both")
+    assert "is empty in 1 row of" in said(gaps, kinds="both")
     # a frame that has other rows each time it is computed
     from pac_wrap.engines import spark
     from pac_wrap.engines.spark import fetched

@@ -53,7 +53,7 @@ def test_a_request_says_which_label_marks_an_anomaly() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"kinds": [None] * 301 + KINDS[301:]}, "column 'kinds' is empty in 1 rows of anomalous points"),
+        ({"kinds": [None] * 301 + KINDS[301:]}, "column 'kinds' is empty in 1 row of anomalous points"),
         ({"kinds": [*KINDS[:300], *map(str, range(300))]}, "names 300 kinds of anomalous points; at most 40"),
         ({"kinds": np.linspace(0, 1, 600)}, "column 'kinds' must hold kinds: texts, .* its type is float64"),
         ({"kinds": KINDS[1:]}, "scores and kinds must have the same length, got 600 and 599"),

@@ -133,7 +133,7 @@ def test_the_page_says_what_alpha_is_of_and_when_nothing_is_known() -> None:
     assert "No alarm" in shown
     assert "any alarm is ever raised is at most 0.03, which the rates share" in shown
     assert "nor the order of the labels may depend on scores or verdicts" in shown
-    assert "1 rows have no score and are not counted." in shown
+    assert "Not counted: 1 row without a score." in shown
     assert json.loads(as_json(account_of(monitor)))["unscored"] == 1
     assert "pac_wrap_monitor_unscored_total 1\n" in monitor_metrics(monitor)
 
@@ -142,8 +142,7 @@ def test_rows_of_groups_that_are_not_watched_are_shown_everywhere() -> None:
     monitor = grouped()
     monitor.update([0] * 3, groups=["never seen"] * 3)
     assert (
-        "3 rows of groups never seen at calibration are not monitored."
-        in Page(html(account_of(monitor))).texts
+        "Not monitored: 3 rows of groups never seen at calibration." in Page(html(account_of(monitor))).texts
     )
     content = json.loads(as_json(account_of(monitor)))
     assert (content["unseen"], content["unpromised"], content["points"]) == (3, 0, monitor.points)

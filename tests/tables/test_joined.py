@@ -61,7 +61,7 @@ def test_labels_may_stand_in_both_if_they_agree(left: str, tmp_path: Path) -> No
             ["x1,1", "x2,2", "03,3", "x2,4", "x2,5"],
             "b.csv has 2 rows with the key of another row, such as 'x2'",
         ),
-        (["x1,1", "x2,2", "03,3", ",4"], "b.csv has 1 rows without a key in column 'id'"),
+        (["x1,1", "x2,2", "03,3", ",4"], "b.csv has 1 row without a key in column 'id'"),
         (["x1,1", "x2,", "03,3"], "column 'lof' must not be empty or NaN"),
         (["x1,1", "x2,a", "03,3"], "column 'lof' must hold numbers, got 'a' in row 2"),
     ],

@@ -70,9 +70,9 @@ def content_of(
         written = content.pop("checksum", None) if isinstance(content, dict) else None
         expected = checksum(content)
     except (ValueError, RecursionError) as error:
-        raise CertificateError(f"the {noun} is not valid JSON: {error}; is it the right file?") from error
+        raise CertificateError(f"this is no {noun}: not JSON ({error}); is it the right file?") from error
     if not isinstance(content, dict):
-        raise CertificateError(f"the {noun} is not a JSON object; is it the right file?")
+        raise CertificateError(f"this is no {noun}: not a JSON object; is it the right file?")
     for name, value in header.items():
         found = content.get(name)
         if type(found) is type(value) and found == value:
@@ -111,18 +111,14 @@ def flat(value: Any) -> dict[str, Any]:
 def _refuse_endless(text: str | bytes, noun: str, largest: int, signs: Signs) -> None:
     """Refuse a text that would cost too much time or memory, before parsing it."""
     if text[:100].lstrip()[:1] in ("<", b"<"):
-        raise CertificateError(
-            f"this is not a {noun}: it is a page; open it in a browser and save its {noun}"
-        )
+        raise CertificateError(f"this is no {noun}: it is a page; open it in a browser and save its {noun}")
     if len(text) > largest:
-        raise CertificateError(
-            f"this is not a {noun}: it is larger than {largest:,} bytes; is it the right file?"
-        )
+        raise CertificateError(f"this is no {noun}: it has over {largest:,} bytes; is it the right file?")
     for sign, most in signs.items():
         # brackets bound the nesting, commas the number of values
         if (text.count(sign) if isinstance(text, str) else text.count(sign.encode())) > most:
             raise CertificateError(
-                f"this is not a {noun}: it has more than {most:,} of the character {sign!r};"
+                f"this is no {noun}: it has more than {most:,} of the character {sign!r};"
                 " is it the right file?"
             )
 

@@ -31,6 +31,11 @@ def quoted(value: object, longest: int = LONGEST) -> str:
     return visible(repr(value), longest)
 
 
+def amount(count: int, noun: str) -> str:
+    """Return a count with its noun, which ends in s unless there is one of it."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def listed(names: Iterable[object]) -> str:
     """Return names with commas between them, cut off if they are too long."""
     return visible(", ".join(map(str, names)), _LONGEST_LIST)

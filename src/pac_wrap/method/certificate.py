@@ -743,7 +743,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         >>> bool(certificate.verify([0.2, 0.1], [0.8, 0.9]))
         True
         >>> print(certificate.verify([0.1, 0.3], [0.8, 0.9]))  # doctest: +ELLIPSIS
-        not verified: normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from ...
+        not verified: these points do not give this certificate; did they calibrate it?
+          normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from the scores
         """
         from pac_wrap.method.verify import verify
 

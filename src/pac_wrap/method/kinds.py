@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_array, as_scores, check_same_length, type_of
 from pac_wrap.base.floats import ScoreType, confidence_left, float_below
-from pac_wrap.base.text import listed, quoted
+from pac_wrap.base.text import amount, listed, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import (
     CHANGES,
@@ -240,7 +240,7 @@ def populations_of(
         missing = rows.pop(None, 0)
         if rows and missing:
             raise InputError(
-                f"column {quoted(column)} is empty in {missing:,} rows of {label} points, while other"
+                f"column {quoted(column)} is empty in {amount(missing, 'row')} of {label} points, while other"
                 f" {label} rows have a kind; name the kind of all of them, or of none"
             )
         if len(rows) > MOST_KINDS:

@@ -20,7 +20,7 @@ from pac_wrap.base.floats import (
     rounded_down,
     rounded_up,
 )
-from pac_wrap.base.text import LONGEST, is_unicode, quoted
+from pac_wrap.base.text import LONGEST, amount, is_unicode, quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise, Shift
 from pac_wrap.tails.bounds import LEAST_CEILING, Budget, exact_confidence, find_budget
@@ -537,7 +537,7 @@ class Clause:
     @property
     def words(self) -> str:
         """The number of labels and of the errors that they allow, in words."""
-        text = f"{self.n:,} label{'s' * (self.n != 1)}"
+        text = amount(self.n, "label")
         if self.budget is None:
             return f"{text}, {'no ceiling requested' if self.asked is None else 'nothing certified here'}"
         if self.budget.errors is None:

@@ -34,7 +34,7 @@ from pac_wrap.base.floats import (
     reaches,
     rounding_edge,
 )
-from pac_wrap.base.text import quoted
+from pac_wrap.base.text import amount, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import Codes, kernels, together, usable_cores
 from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
@@ -87,8 +87,7 @@ class Counted:
         return Counted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
     def __str__(self) -> str:
-        rows = f"{self.points:,} row{'s' * (self.points != 1)}"
-        alarms = f"{self.alarms:,} alarm{'s' * (self.alarms != 1)}"
+        rows, alarms = amount(self.points, "row"), amount(self.alarms, "alarm")
         reasons = [f"{self.missing:,} without a score"] * (self.missing > 0)
         reasons += [f"{self.unseen:,} in groups never seen"] * (self.unseen > 0)
         without = f" ({', '.join(reasons)})" if reasons else ""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.arguments import as_array, as_scores, type_of
 from pac_wrap.base.codec import flat
 from pac_wrap.base.floats import ScoreType, is_narrower, rounded
-from pac_wrap.base.text import quoted
+from pac_wrap.base.text import amount, quoted
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.calibrate import Request, certify_classes, certify_weighted
 from pac_wrap.method.certificate import Certificate, Kinds
@@ -28,6 +28,7 @@ from pac_wrap.method.robust.weights import Weights
 
 T = TypeVar("T")
 
+_DIFFERENT: Final = "not verified: these points do not give this certificate; did they calibrate it?"
 _VERIFIED: Final = """\
 verified: these {} order, give this certificate
 not shown: that the detector gave these scores, that the labels are right,
@@ -35,8 +36,9 @@ not shown: that the detector gave these scores, that the labels are right,
 _NO_DIGEST: Final = """\
            that these are all the very same scores: the certificate has no digest of them"""
 _ORDER: Final = "weights draw points in their order, which must be that of calibration"
-# how many different groups are listed
+# how many different groups are listed, and how many differences in all
 _TOLD: Final = 5
+_MOST: Final = 10
 # facts that do not follow from the scores
 _OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "lineage", "weighting.chosen")
 
@@ -64,12 +66,11 @@ class Verification:
 
     def __str__(self) -> str:
         if self.differences:
-            notes = (_ORDER,) * self.ordered
-            return "not verified: " + "\n              ".join((*self.differences, *notes))
-        verified = _VERIFIED.format(
-            "scores, labels and weights, in this" if self.ordered else "scores and labels, in any"
-        )
-        return verified if self.digested else f"{verified}\n{_NO_DIGEST}"
+            more = amount(len(self.differences[_MOST:]), "more difference")
+            notes = (f"and {more}",) * (len(self.differences) > _MOST) + (_ORDER,) * self.ordered
+            return "\n  ".join((_DIFFERENT, *self.differences[:_MOST], *notes))
+        order = "scores, labels and weights, in this" if self.ordered else "scores and labels, in any"
+        return _VERIFIED.format(order) + f"\n{_NO_DIGEST}" * (not self.digested)
 
 
 def verify(
@@ -205,7 +206,7 @@ def _of_groups(found: GroupCertificate, expected: GroupCertificate) -> Iterator[
     added = [group for group in expected.groups if found.lookup.place(group) is None]
     for groups, where in ((missing, "the certificate"), (added, "the scores")):
         if groups:
-            yield f"{len(groups):,} groups are only in {where}, such as {shown(groups[0])}"
+            yield f"only in {where}: {amount(len(groups), 'group')}, such as {shown(groups[0])}"
     if missing or added:
         return
     if found.shares != expected.shares:

@@ -5,6 +5,7 @@ from math import log, log10
 from typing import Any, Final
 
 from pac_wrap.base.floats import rounded_up
+from pac_wrap.base.text import amount
 from pac_wrap.method.groups.values import text_of
 from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, Watch, called, evidence_text
 from pac_wrap.method.monitoring.monitor import Member, Monitor
@@ -47,7 +48,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
     else:
         known = _content(monitor, monitor.members[()])
         if monitor.unscored:
-            notes.append(f"{monitor.unscored:,} rows have no score and are not counted.")
+            notes.append(f"Not counted: {amount(monitor.unscored, 'row')} without a score.")
         notes += (f"The {name} is not monitored: no data can contradict it." for name in known["unwatched"])
     if len(alarms) > MOST_DRAWN:
         notes.insert(0, f"{len(alarms) - MOST_DRAWN:,} more alarms are in the JSON.")
@@ -61,7 +62,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
     more = f"{undrawn:,} more groups have no alarm, or evidence further below it than these."
     return Account(
         "Monitor of a certificate",
-        f"{monitor.rows:,} rows",
+        amount(monitor.rows, "row"),
         status,
         "\n".join(alarms[:MOST_DRAWN]),
         sections=(
@@ -98,7 +99,7 @@ def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
     rows = []
     for name, one in members:
         for watch in one.watches:
-            share, allowed = f"{watch.n:,} points", "both bands"
+            share, allowed = amount(watch.n, "point"), "both bands"
             if watch.ceiling is not None:
                 share = f"{watch.count:,} of {watch.n:,}: {watch.rate}" if watch.n else "no points"
                 allowed = rounded_up(watch.ceiling)
@@ -185,7 +186,7 @@ def _picture(name: str, member: Member, watch: Watch) -> Figure:
     points = " L".join(f"{x(row)} {y(height)}" for row, height in zip(rows, heights, strict=True))
     ticks = tuple((y(power), f"{10.0**power:,.0f}") for power in (0.0, bar))
     evidence, least = evidence_text(watch.log_evidence), f"{1 / watch.alpha:,.0f}"
-    words = f"Evidence against it: {evidence} after {watch.n:,} points (alarm at {least})."
+    words = f"Evidence against it: {evidence} after {amount(watch.n, 'point')} (alarm at {least})."
     place = None if alarm is None else round(100.0 * alarm / member.rows, 2)
     drawn = {"path": f"M{points}", "bar": y(bar), "alarm": place, "ticks": ticks, "rows": member.rows}
     drawn["size"] = _WIDTH, _HEIGHT, _TOP

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.base.floats import rounded, rounded_down, rounded_up
-from pac_wrap.base.text import LONGEST, quoted, visible
+from pac_wrap.base.text import LONGEST, amount, quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Prevalence, as_interval
 from pac_wrap.method.certificate import Certificate
@@ -404,7 +404,7 @@ def shortfall_of(certificate: Certificate) -> str | None:
 def _why(side: Side) -> str:
     """Return the reason why nothing is promised about a rate, and a remedy."""
     n, budget = side.n, side.budget
-    labels = f"{n:,} label{'s' * (n != 1)}" if n else "no labels"
+    labels = amount(n, "label") if n else "no labels"
     if budget is None:
         bound = "which bound it" if n else "so it is bounded"
         return f"({labels}, {bound} nowhere below 1 at this threshold)"
@@ -437,7 +437,7 @@ def binding_words(certificate: Certificate) -> Iterator[str]:
         own, budget = certificate.of(label), one.budget
         if one.threshold is None or budget is None or len(own) == 1:
             continue
-        labels = f"{one.n:,} label{'s' * (one.n != 1)}"
+        labels = amount(one.n, "label")
         text = f"{label} points of {called(one)} set the threshold {about(one.threshold)}"
         if budget.errors is None:
             needed = one.n + budget.missing

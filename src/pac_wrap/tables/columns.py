@@ -14,7 +14,7 @@ import numpy as np
 
 from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.floats import ScoreType, is_narrower
-from pac_wrap.base.text import listed, quoted, visible
+from pac_wrap.base.text import amount, listed, quoted, visible
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def anomaly_marks(
     values = [value for value, _ in counted if value is not None]
     for value, count in counted:
         if value is None:
-            rows = f"{count:,} row{'s' * (count != 1)}"
+            rows = amount(count, "row")
             raise InputError(f"column {quoted(column)} has {rows} without a label; label or drop them")
     if anomaly_label is None:
         strange = [value for value in values if value not in TRUE + FALSE]

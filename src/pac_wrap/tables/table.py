@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import OnMissing, Scores, score_type
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.floats import ScoreType
-from pac_wrap.base.text import is_unicode, quoted, visible
+from pac_wrap.base.text import amount, is_unicode, quoted, visible
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.tables.columns import (
     FALSE,
@@ -456,10 +456,8 @@ class Table:
         gone = f"coalesce({one_of(label_sql(label), ways)}, {'true' if '' in texts else 'false'})"
         ((count,),) = self.rows(f"SELECT count(*) FROM source WHERE {gone}")
         self._without(gone, count)
-        rows = f"{count:,} row{'s' * (count != 1)}"
-        warnings.warn(
-            f"{rows} with the label {' or '.join(map(quoted, texts))} left out", PACWrapWarning, stacklevel=5
-        )
+        what = f"{amount(count, 'row')} with the label {' or '.join(map(quoted, texts))}"
+        warnings.warn(f"{what} left out", PACWrapWarning, stacklevel=5)
 
     def _without(self, gone: str, count: int) -> None:
         """Leave out the `count` rows that meet a condition."""
@@ -678,7 +676,8 @@ def rows_in_time(
     if not counted:
         raise no_rows(table.names)
     if series is not None and counted[-1][0] is None:  # NULL comes last
-        raise InputError(f"column {quoted(series)} is empty in {counted[-1][1]:,} rows; fill in the series")
+        empty = amount(counted[-1][1], "row")
+        raise InputError(f"column {quoted(series)} is empty in {empty}; fill in the series")
     # two rows of one series at one time have no order
     for at, name, count in table.rows(
         f"SELECT CAST({when} AS VARCHAR), {whose}, count(*) FROM source GROUP BY {when}, {whose}"
@@ -722,7 +721,7 @@ def _time_sql(table: Table, time: str) -> str:
     )[0]
     if missing:
         raise InputError(
-            f"column {quoted(time)} is empty or NaN in {missing:,} rows; drop them or add their time"
+            f"column {quoted(time)} is empty or NaN in {amount(missing, 'row')}; drop them or add their time"
         )
     for way, count in zip(ways, unread, strict=True):
         if not count:
@@ -814,13 +813,14 @@ def _part(
     arrays = table.arrays(f"SELECT {', '.join(read)} FROM source")
     name, keys = visible(table.names[0]), np.ma.asarray(arrays["k"]).tolist()
     if missing := sum(one is None or one == "" for one in keys):
-        raise InputError(f"{name} has {missing:,} rows without a key in column {quoted(key)}; fill them in")
+        keyless = amount(missing, "row")
+        raise InputError(f"{name} has {keyless} without a key in column {quoted(key)}; fill them in")
     rows = {one: place for place, one in enumerate(keys)}
     if len(rows) < len(keys):
         twice = next(one for place, one in enumerate(keys) if rows[one] != place)
         raise InputError(
-            f"{name} has {len(keys) - len(rows):,} rows with the key of another row, such as {quoted(twice)};"
-            f" use a column other than {quoted(key)}, or keep one row for each key"
+            f"{name} has {amount(len(keys) - len(rows), 'row')} with the key of another row, such as"
+            f" {quoted(twice)}; use a column other than {quoted(key)}, or keep one row for each key"
         )
     values = {one: np.asarray(arrays[f"s{place}"], dtype=np.float64) for place, one in enumerate(scores)}
     return name, rows, values, None if label is None else np.asarray(arrays["anomalous"], dtype=bool)

@@ -77,7 +77,7 @@ def test_it_goes_on_from_its_file(tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match="was changed after it was written"):
         Monitor(CERTIFICATE).load(path)
     twice = whole.to_json().replace("{", '{"alpha": 1, ', 1)
-    for text, reason in (("{}", "has format"), ("[1]", "no"), ("no", "not valid JSON"), (twice, "twice")):
+    for text, reason in (("{}", "has format"), ("[1]", "no"), ("no", "not JSON"), (twice, "twice")):
         path.write_text(text)
         with pytest.raises(CertificateError, match=reason):
             Monitor(CERTIFICATE).load(path)
@@ -129,9 +129,9 @@ def test_rows_that_are_not_watched_are_counted_and_said(tmp_path: Path) -> None:
     groups = ["a", "d", "e", "d", "zzz", "b", "b"]
     monitor.update([0] * 7, groups=groups, scores=[0, 0, 0, 0, 0, np.nan, 1])
     assert (monitor.unseen, monitor.unpromised, monitor.points) == (1, 3, 0)
-    assert "1 rows of groups never seen at calibration are not monitored" in str(monitor)
-    assert "3 rows of groups without a promise are not monitored" in str(monitor)
-    assert "1 rows without a score are not monitored" in str(monitor)
+    assert "not monitored: 1 row of groups never seen at calibration" in str(monitor)
+    assert "not monitored: 3 rows of groups without a promise" in str(monitor)
+    assert "not monitored: 1 row without a score" in str(monitor)
     assert str(monitor).endswith("no point was counted, so nothing is known")
     monitor.save(tmp_path / "w.json")
     again = Monitor(CERTIFICATE).load(tmp_path / "w.json")
@@ -149,7 +149,7 @@ def test_a_group_without_labels_of_one_class_is_watched_for_the_other() -> None:
     monitor.update([1] * 50, [0] * 50, groups=["b"] * 50)
     assert [(watch.name, watch.alpha) for watch in monitor.members[("b",)].watches] == [("FPR", 0.01)]
     assert [(alarm.groups, alarm.watch) for alarm in monitor.alarms] == [(("b",), "FPR")]
-    assert "1 groups are monitored for one promise only" in str(monitor)
+    assert "monitored for one promise only: 1 group;" in str(monitor)
 
 
 def test_the_rows_of_each_group_count_together_in_any_order() -> None:

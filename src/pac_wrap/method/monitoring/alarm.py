@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, check_count, check_rate
 from pac_wrap.base.floats import ScoreType, rounded, rounded_up
-from pac_wrap.base.text import quoted
+from pac_wrap.base.text import amount, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import kept_by, shares_of
 from pac_wrap.method.certificate import Certificate
@@ -298,7 +298,7 @@ class Watch:
         return Watch(self.name, self.alpha, self.delta, self.ceiling, *state).on(self.hull, self.noisy)
 
     def __str__(self) -> str:
-        share = f"{self.n:,} points"
+        share = amount(self.n, "point")
         if self.ceiling is not None:
             share = f"{self.rate}, allowed {rounded_up(self.ceiling)}"
         evidence = f"{evidence_text(self.log_evidence)} (alarm at {1.0 / self.alpha:.6g})"

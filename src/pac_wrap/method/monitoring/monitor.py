@@ -25,7 +25,7 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.codec import MOST_BYTES, MOST_SIGNS, checksum_of, content_of, encode, typed
 from pac_wrap.base.files import held, write_whole
-from pac_wrap.base.text import LONGEST, quoted
+from pac_wrap.base.text import LONGEST, amount, quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate, no_certificate
@@ -494,7 +494,7 @@ class Monitor:
             self.save(path)
 
     def __str__(self) -> str:
-        head = f"{self.rows:,} rows in {self.batches:,} batch{'es' * (self.batches != 1)}"
+        head = f"{amount(self.rows, 'row')} in {self.batches:,} batch{'es' * (self.batches != 1)}"
         if self.table is None:
             member = self._members[0]
             head += f", {self.unscored:,} of them without a score" if self.unscored else ""
@@ -516,10 +516,10 @@ class Monitor:
         """Sentences about rows and promises of groups that are not monitored."""
         partly = sum(bool(member.unwatched(self.asked)) for member in self._members.values())
         told = {
-            f"{self.unscored:,} rows without a score are not monitored": self.unscored,
-            f"{self.unseen:,} rows of groups never seen at calibration are not monitored": self.unseen,
-            f"{self.unpromised:,} rows of groups without a promise are not monitored": self.unpromised,
-            f"{partly:,} groups are monitored for one promise only: no data can contradict the other": partly,
+            f"not monitored: {amount(self.unscored, 'row')} without a score": self.unscored,
+            f"not monitored: {amount(self.unseen, 'row')} of groups never seen at calibration": self.unseen,
+            f"not monitored: {amount(self.unpromised, 'row')} of groups without a promise": self.unpromised,
+            f"monitored for one promise only: {amount(partly, 'group')}; the other cannot be broken": partly,
         }
         return tuple(sentence for sentence, count in told.items() if count)
 

@@ -27,7 +27,7 @@ from itertools import chain
 from math import isfinite, isnan, nan
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
-from pac_wrap.base.text import is_unicode, quoted
+from pac_wrap.base.text import amount, is_unicode, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import refuse_twins
 
@@ -204,8 +204,7 @@ class CsvRows:
     def _miscounted(self, row: list[str]) -> str | None:
         if len(row) == self._width:
             return None
-        many = f"{len(row):,} cell" + "s" * (len(row) != 1)
-        return f"has {many}, but the header has {self._width:,}; fix that row"
+        return f"has {amount(len(row), 'cell')}, but the header has {self._width:,}; fix that row"
 
 
 def up_to_first(
