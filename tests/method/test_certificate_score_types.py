@@ -17,6 +17,7 @@ from pac_wrap import Certificate, PrecisionWarning, calibrate_labelled, evaluate
 from pac_wrap.base.floats import ScoreType
 from support.daskcluster import needs_dask
 from support.shell import invoke, refused, succeeded
+from support.slow import slow_but
 
 SCORE = ["--score", "score"]
 LABELLED = [*SCORE, "--label", "label"]
@@ -106,8 +107,15 @@ def test_a_file_gives_the_certificate_of_its_scores_in_memory(name: str, folder:
     assert certificate.bare.to_json() == calibrate_labelled(values, LABELS).to_json()
 
 
-@pytest.mark.parametrize("source", WRITERS)
-@pytest.mark.parametrize("made_of", DIFFERENT)
+# every source, every format that is written, and every certificate in the quick run
+PAIRS = [
+    pytest.param(made_of, source, marks=[pytest.mark.slow] * ((i + j) % 3 != 0))
+    for i, made_of in enumerate(DIFFERENT)
+    for j, source in enumerate(WRITERS)
+]
+
+
+@pytest.mark.parametrize(("made_of", "source"), PAIRS)
 def test_verdicts_do_not_depend_on_the_format(
     made_of: str, source: str, folder: Path, tmp_path: Path
 ) -> None:
@@ -137,9 +145,9 @@ def test_verdicts_do_not_depend_on_the_format(
         assert f"{metrics.ambiguity.value:.4f}" in shown
 
 
-@pytest.mark.parametrize("made_of", DIFFERENT)
+@pytest.mark.parametrize("made_of", slow_but(1, DIFFERENT))
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-@pytest.mark.parametrize("source", ["long.csv", "long.jsonl", "short.csv", "short.jsonl"])
+@pytest.mark.parametrize("source", slow_but(2, ["long.csv", "short.jsonl", "long.jsonl", "short.csv"]))
 def test_verdicts_of_a_stream_are_those_of_a_file(made_of: str, source: str, form: str, folder: Path) -> None:
     saved = folder / f"{made_of}.json"
     content = (folder / source).read_bytes()
@@ -150,7 +158,7 @@ def test_verdicts_of_a_stream_are_those_of_a_file(made_of: str, source: str, for
     assert [float(row["score"]) for row in found] == doubles(source).tolist()
 
 
-@pytest.mark.parametrize("source", WRITERS)
+@pytest.mark.parametrize("source", slow_but(3, reversed(WRITERS)))
 def test_a_certificate_is_verified_by_any_text_of_its_scores(source: str, folder: Path) -> None:
     saved = folder / "narrow.parquet.json"
     assert succeeded("verify", saved, folder / source, *LABELLED).startswith("verified: ")
@@ -180,7 +188,7 @@ def test_a_file_of_doubles_that_overflow_is_rounded_too(tmp_path: Path) -> None:
     assert succeeded("verify", saved, table, *LABELLED).startswith("verified: ")
 
 
-@pytest.mark.parametrize("name", ["narrow.parquet", "wide.parquet", "short.csv", "long.jsonl", "short.jsonl"])
+@pytest.mark.parametrize("name", slow_but(2, ["narrow.parquet", "short.jsonl", "wide.parquet", "short.csv"]))
 def test_dask_gives_the_same_certificate(name: str, folder: Path, tmp_path: Path) -> None:
     needs_dask()
     saved = tmp_path / "c.json"
@@ -189,7 +197,12 @@ def test_dask_gives_the_same_certificate(name: str, folder: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("second", "kind"), [("float32", "float32"), ("float64", "float64"), ("int64", "float64")]
+    ("second", "kind"),
+    [
+        ("float32", "float32"),
+        ("float64", "float64"),
+        pytest.param("int64", "float64", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("engine", ["duckdb", "dask"])
 def test_files_of_several_types_are_doubles(engine: str, second: str, kind: str, tmp_path: Path) -> None:
@@ -207,7 +220,7 @@ def test_files_of_several_types_are_doubles(engine: str, second: str, kind: str,
     assert Certificate.load(saved).bare.to_json() == calibrate_labelled(whole, LABELS[:2200]).to_json()
 
 
-@pytest.mark.parametrize("kind", ["float32", "Float32", "float[pyarrow]", "float64", "Float64"])
+@pytest.mark.parametrize("kind", slow_but(2, ["float32", "float64", "Float32", "float[pyarrow]", "Float64"]))
 def test_dask_frames_of_any_type(kind: str) -> None:
     frames = needs_dask()
     frame = pd.DataFrame({"score": SCORES, "label": LABELS})

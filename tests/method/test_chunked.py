@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -21,6 +21,7 @@ from pac_wrap.method.strategies.interface import Hold
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.ranks import passes
 from pac_wrap.ranks.passes import ChunkReader, Passes, PassTask
+from support.examples import examples
 from support.slow import slow_but
 from support.strategies import LARGEST, RULES, Floats, guarantee, refusal, scores_of_any_type
 
@@ -71,6 +72,7 @@ def cut(scores: NDArray[Any], labels: NDArray[Any], cuts: list[int]) -> list[Chu
 
 
 @every_rule
+@settings(max_examples=examples(25))
 @given(values=scores_of_any_type(1, 40), wanted=guarantee, data=st.data())
 def test_every_chunking_gives_the_certificate_of_the_whole(
     options: dict[str, Any], values: NDArray[Any], wanted: Guarantee, data: st.DataObject
@@ -85,22 +87,32 @@ def test_every_chunking_gives_the_certificate_of_the_whole(
 
 
 @every_rule
-@pytest.mark.parametrize("shift", [0.5, 2.0, 6.0])
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize(("shift", "kind"), [(0.5, np.float64), (2.0, np.float32), (6.0, np.float64)])
 def test_many_scores_in_uneven_chunks(
     options: dict[str, Any], shift: float, kind: Any, readers: list[CountingReader]
 ) -> None:
     rng = np.random.default_rng(4)
-    labels = rng.random(250_000) < 0.3
-    values = (rng.normal(size=250_000) + shift * labels).astype(kind)
-    parts = cut(values, labels.astype(int), [0, 1, 1, 70_000, 70_010, 249_999])
+    labels = rng.random(25_000) < 0.3
+    values = (rng.normal(size=25_000) + shift * labels).astype(kind)
+    parts = cut(values, labels.astype(int), [0, 1, 1, 7_000, 7_010, 24_999])
     whole = calibrate_labelled(values, labels, **options).to_json()
-    assert calibrate_chunks(lambda: parts, **options).to_json() == whole
+    # a tenth of what are few, of a tenth of the scores
+    with patch.object(passes, "_FEW", passes._FEW // 10):
+        assert calibrate_chunks(lambda: parts, **options).to_json() == whole
     overlap = Request.of(overlap=options.get("overlap")).overlap
     assert readers[0].passes <= (6 if isinstance(overlap, Hold) else 12 if isinstance(overlap, Raise) else 5)
 
 
-@every_rule
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        *(
+            pytest.param({"overlap": one}, marks=pytest.mark.slow)
+            for one in ("hold_fnr", "raise", "algorithm1")
+        ),
+    ],
+)
 def test_upside_down_scores_get_the_same_warning(options: dict[str, Any]) -> None:
     # sorted, so that only evenly spaced scores tell the truth, and more than the AUC is taken on
     values = np.sort(np.random.default_rng(4).normal(size=60_000))
@@ -253,7 +265,7 @@ def test_memory_does_not_grow_with_the_scores(readers: list[CountingReader]) -> 
         return start
 
     peaks = []
-    for count in (10, 100):
+    for count in (10, 40):
         tracemalloc.start()
         calibrate_chunks(generated(count))
         peaks.append(tracemalloc.get_traced_memory()[1])

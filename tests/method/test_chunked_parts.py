@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap.errors import UpsideDownWarning
@@ -18,6 +18,7 @@ from pac_wrap.method.source import PartitionSource
 from pac_wrap.ranks import passes
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask
+from support.examples import examples
 from support.slow import slow_but
 from support.strategies import RULES, refusal, scores_of_any_type
 
@@ -40,6 +41,7 @@ def added(parts: list[PartitionAnswer], merges: Sequence[int]) -> PartitionAnswe
 
 
 @pytest.mark.parametrize("options", slow_but(3, RULES.values()), ids=[*RULES])
+@settings(max_examples=examples(25))
 @given(values=scores_of_any_type(1, 40), data=st.data())
 def test_every_order_and_merge_tree_gives_the_certificate_of_the_whole(
     options: dict[str, Any], values: Any, data: st.DataObject
@@ -82,9 +84,9 @@ class Counted:
         return (lambda task: task(place, *self.parts[place])), len(self.parts)
 
 
-def many_parts(shift: float, ordered: bool) -> tuple[Any, Any, Counted]:
+def many_parts(shift: float, ordered: bool, size: int = 200_000) -> tuple[Any, Any, Counted]:
     rng = np.random.default_rng(8)
-    labels = rng.random(200_000) < 0.2
+    labels = rng.random(size) < 0.2
     values = rng.normal(size=labels.size) + shift * labels
     order = np.argsort(values) if ordered else np.arange(values.size)
     values, labels = values[order], labels[order].astype(int)
@@ -125,7 +127,7 @@ def test_what_is_too_much_to_send_is_searched_for() -> None:
 
 
 def test_many_ranks_are_not_guessed() -> None:
-    values, labels, run = many_parts(1.0, ordered=False)
+    values, labels, run = many_parts(1.0, ordered=False, size=6_000)
     request = Request.of(overlap="raise")
     assert calibrate_parts(run, request, run.sample(4)) == calibrate_labelled(values, labels, request)
     assert run.passes > 1

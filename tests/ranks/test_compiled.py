@@ -176,6 +176,7 @@ def test_fast_math_is_noticed_and_does_not_spread(flags: str) -> None:
     assert not flushes()
 
 
+@pytest.mark.slow
 def test_numbers_without_nan_are_noticed() -> None:
     compile_as_it_is(SOURCE.read_text(), "-O3", "-shared", "-fPIC", "-ffinite-math-only")
     assert "fails its test: codes_float64 gives a different result" in warned()

@@ -235,7 +235,7 @@ class TestTheBuild:
     @pytest.mark.parametrize(
         "failure",
         slow_but(
-            2,
+            1,
             [
                 ("no-such-compiler", "no-such-compiler"),
                 ("cc -fvisibility=hidden", "lacks a function"),
@@ -259,7 +259,10 @@ class TestTheBuild:
 
     @compiled
     @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler on the path")
-    @pytest.mark.parametrize(("more", "flags"), [("", ""), (" -ffast-math", "-Ofast -g0")])
+    @pytest.mark.parametrize(
+        ("more", "flags"),
+        [(" -ffast-math", "-Ofast -g0"), pytest.param("", "", marks=pytest.mark.slow)],
+    )
     def test_with_a_compiler_it_holds_the_library_whatever_the_flags(
         self, tmp_path: Path, more: str, flags: str
     ) -> None:

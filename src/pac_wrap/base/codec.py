@@ -39,7 +39,7 @@ _REMEDIES: Final = {"monitor": "go back to an older copy, or start again with a 
 def encode(value: Any, header: dict[str, Any]) -> str:
     """Return value as readable JSON text, with the header in front and a checksum behind."""
     content = header | plain(value)
-    for name, leaf in flat(value).items():
+    for name, leaf in flat(content).items():
         numbers = leaf if isinstance(leaf, list) else [leaf]
         if any(isinstance(one, float) and is_flushed(one) for one in numbers):
             raise CertificateError(
@@ -153,6 +153,8 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return a value in the form of JSON."""
+    if isinstance(value, float):  # most are, so they come first
+        return ("inf" if value > 0 else "-inf") if isinf(value) else value
     if form_of(type(value)) is not None:
         value = value.to_form()
     if is_dataclass(value):
@@ -166,8 +168,6 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, float) and isinf(value):
-        return "inf" if value > 0 else "-inf"
     return value
 
 
