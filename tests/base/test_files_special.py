@@ -16,7 +16,7 @@ import pytest
 from pac_wrap.base.files import whole_file, write_whole
 from pac_wrap.errors import OutputError
 from support.patience import LIMIT
-from support.shell import CERTIFICATE, GOLDEN, command, one_sentence, refused
+from support.shell import CERTIFICATE, GOLDEN, command, refused, succeeded
 
 NEW = [GOLDEN / "new.csv", "--score", "score", "--quiet"]
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may make devices and give files away")
@@ -45,8 +45,7 @@ def null_device(folder: Path, name: str) -> Path:
 def test_a_device_stays_a_device(name: str, tmp_path: Path) -> None:
     device = null_device(tmp_path, name)
     before = device.lstat()
-    done = command("decide", CERTIFICATE, *NEW, "-o", device)
-    assert (done.code, done.err) == (0, "")
+    succeeded("decide", CERTIFICATE, *NEW, "-o", device)
     after = device.lstat()
     assert stat.S_ISCHR(after.st_mode)
     assert (after.st_ino, after.st_rdev) == (before.st_ino, before.st_rdev)
@@ -66,7 +65,7 @@ def test_a_certificate_and_a_report_into_devices(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
-@pytest.mark.parametrize("way", ["itself", "link"])
+@pytest.mark.parametrize("way", ["link", pytest.param("itself", marks=pytest.mark.slow)])
 def test_a_pipe_gets_the_whole_and_stays_a_pipe(way: str, tmp_path: Path) -> None:
     pipe = tmp_path / "out.csv"
     os.mkfifo(pipe)
@@ -180,7 +179,7 @@ def test_verdicts_keep_the_permissions_of_the_file_they_replace(suffix: str, tmp
     target = tmp_path / f"out{suffix}"
     target.write_text("old")
     target.chmod(0o604)
-    assert command("decide", CERTIFICATE, *NEW, "-o", target).code == 0
+    succeeded("decide", CERTIFICATE, *NEW, "-o", target)
     assert stat.S_IMODE(target.stat().st_mode) == 0o604
     assert os.listdir(tmp_path) == [target.name]
 
@@ -253,12 +252,9 @@ def test_a_half_written_file_matches_no_pattern(tmp_path: Path) -> None:
         temporary.write_text("score,label\n1,0\n")
         for pattern in ("out/*.csv", "**/*.csv", "out/*", "**/*"):
             assert files_matching(pattern, tmp_path) == []
-        sentence = one_sentence(
-            command(
-                "evaluate", CERTIFICATE, "out/*", "--score", "score", "--label", "label", cwd=tmp_path
-            ).err
-        )
-        assert sentence == "no file matches out/*"
+        columns = ["--score", "score", "--label", "label"]
+        sentence = refused(tmp_path / "out", "evaluate", CERTIFICATE, tmp_path / "out/*", *columns)
+        assert sentence == f"no file matches {tmp_path}/out/*"
 
 
 def files_matching(pattern: str, folder: Path) -> list[str]:

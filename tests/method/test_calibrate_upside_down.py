@@ -21,6 +21,7 @@ from pac_wrap.ranks.memory import auc, is_upside_down
 from pac_wrap.ranks.passes import survey
 from pac_wrap.report.sentences import Report, warnings_of
 from statistical.claims import assert_at_most, assert_power
+from support.slow import slow_but
 from support.strategies import Floats, calibrate_quietly, scores
 
 LEVEL = 0.01
@@ -44,7 +45,7 @@ def test_the_level_is_kept_where_the_auc_varies_most(few: int) -> None:
     assert not fires or false_alarm > LEVEL / 25
 
 
-@pytest.mark.parametrize("sizes", [(60, 20), (20, 60), (7, 7), (300, 300)])
+@pytest.mark.parametrize("sizes", slow_but(1, [(60, 20), (20, 60), (7, 7), (300, 300)]))
 @pytest.mark.parametrize("kind", ["alike", "anomalies at both ends", "normals at both ends", "tied"])
 def test_scores_that_are_not_upside_down_are_called_so_in_one_of_a_hundred_at_most(
     kind: str, sizes: tuple[int, int]

@@ -18,6 +18,7 @@ from pac_wrap.tails.bounds import Budget
 from support.believable import belongs_together, outcome
 from support.resealed import certificates, mutants, said, tampered
 from support.shell import invoke, write
+from support.slow import slow_but
 from support.strategies import LARGEST, calibrate_quietly
 
 RNG = np.random.default_rng(0)
@@ -33,11 +34,12 @@ def test_real_certificates_of_every_kind_are_believed() -> None:
         assert Certificate.from_json(certificate.to_json()) == certificate
 
 
-def test_what_was_tampered_with_is_refused_or_nothing_in_it_is_false() -> None:
-    outcomes = Counter(outcome(what, text) for what, text in mutants(seed=0, count=1500))
+@pytest.mark.parametrize("count", slow_but(1, [300, 1500]))
+def test_what_was_tampered_with_is_refused_or_nothing_in_it_is_false(count: int) -> None:
+    outcomes = Counter(outcome(what, text) for what, text in mutants(seed=0, count=count))
     # both ways are taken often enough to tell something
-    assert outcomes["refused"] > 1000
-    assert outcomes["nothing in it is false"] > 50
+    assert outcomes["refused"] > count * 2 // 3
+    assert outcomes["nothing in it is false"] > count // 30
 
 
 def test_the_oracle_would_see_each_kind_of_falsehood() -> None:

@@ -4,9 +4,10 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, reduce
 from importlib.resources import files
 from math import isinf
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +121,17 @@ def leaves(node: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.slow
 def test_what_is_missing_unknown_or_of_another_type_is_refused() -> None:
+    tried = set()
     for name, text in texts():
-        for path in leaves(json.loads(text)):
+        whole = json.loads(text)
+        for path in leaves(whole):
+            # a place stands in many texts, and means the same beside the same name of what holds it
+            held = reduce(getitem, path[:-1], whole)
+            tag = held.get("name") if isinstance(held, dict) else None
+            place = whole["format"], tag, *(step for step in path if isinstance(step, str))
+            if place in tried:
+                continue
+            tried.add(place)
             for change in ("drop", "retype", "add"):
                 content = json.loads(text)
                 node = content
@@ -162,12 +172,12 @@ OPTIONAL = {
 
 def test_what_the_schema_refuses_is_never_believed() -> None:
     refused = 0
-    for told, text in mutants(5, 300):
+    for told, text in mutants(5, 100):
         if not valid(text) and not huge(json.loads(text)):
             refused += 1
             with pytest.raises(CertificateError):
                 believed(text, told)
-    assert refused > 75
+    assert refused > 25
 
 
 def believed(text: str, told: str) -> None:

@@ -20,6 +20,8 @@ from pac_wrap.ranks import counted
 from pac_wrap.ranks.counted import Cells, Grid, Sample, Some, Spread, least_auc
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import auc
+from support.examples import examples
+from support.slow import slow_but
 from support.strategies import Floats, calibrate_quietly, every_rule, guarantee, refusal, scores
 
 
@@ -170,7 +172,7 @@ def test_every_rule_with_hardly_any_room(options: dict[str, Any], small: None) -
     )
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(scores(), scores(), guarantee, st.sampled_from([1, 2, 5]), st.booleans())
 def test_any_scores(normal: Floats, anomalous: Floats, asked: Guarantee, step: int, tight: bool) -> None:
     if not normal.size + anomalous.size:
@@ -185,7 +187,7 @@ def test_any_scores(normal: Floats, anomalous: Floats, asked: Guarantee, step: i
             assert found.to_json() == expected
 
 
-@pytest.mark.parametrize("step", [1, 10])
+@pytest.mark.parametrize("step", slow_but(1, [10, 1]))
 def test_curves_with_hundreds_of_ranks(step: int) -> None:
     rng = np.random.default_rng(step)
     normal, anomalous = rng.normal(0, 1, 9000).round(3), rng.standard_cauchy(2000)
@@ -202,7 +204,7 @@ def test_three_rounds_do_and_few_scores_are_listed() -> None:
     assert data.listed < 30_000
 
 
-@pytest.mark.parametrize(("most", "rounds"), [(1 << 17, 2), (20, 3)])
+@pytest.mark.parametrize(("most", "rounds"), slow_but(1, [(20, 3), (1 << 17, 2)], several=True))
 def test_scores_near_a_rank_are_listed_while_the_rest_of_a_large_cell_is_counted(
     monkeypatch: pytest.MonkeyPatch, most: int, rounds: int
 ) -> None:
@@ -215,7 +217,7 @@ def test_scores_near_a_rank_are_listed_while_the_rest_of_a_large_cell_is_counted
     assert data.rounds == rounds
 
 
-@pytest.mark.parametrize("share", [0.2, 0.95, 1.0])
+@pytest.mark.parametrize("share", slow_but(1, [0.2, 0.95, 1.0]))
 def test_a_score_that_most_points_share_is_never_listed(share: float) -> None:
     rng = np.random.default_rng(1)
     normal, anomalous = rng.normal(0, 1, 100_000), rng.normal(2, 1, 50_000)
@@ -229,7 +231,7 @@ def test_a_score_that_most_points_share_is_never_listed(share: float) -> None:
 def test_a_sample_that_misleads_costs_rounds_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counted, "_FEW", 1000)
     rng = np.random.default_rng(1)
-    data = InMemory(rng.normal(0, 1, 100_000), rng.normal(4, 1, 40_000))
+    data = InMemory(rng.normal(0, 1, 25_000), rng.normal(4, 1, 10_000))
     for classes in (
         (data.pair[1][:500], data.pair[0][:50]),
         (np.full(500, 1e300), np.full(3, -1e300)),
@@ -270,7 +272,7 @@ def test_scores_that_change_between_two_rounds_are_refused(
             }[change]
             return super().gather(within)
 
-    data = Changing(rng.normal(0, 1, 60_000), rng.normal(2, 1, 60_000), 50)
+    data = Changing(rng.normal(0, 1, 20_000), rng.normal(2, 1, 20_000), 50)
     assert "scores changed between two passes" in refusal(lambda: certify(CountedSource(data), Request()))
 
 

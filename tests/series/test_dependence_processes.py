@@ -9,6 +9,7 @@ from scipy.signal import lfilter
 from scipy.stats import norm
 
 from pac_wrap.series import dependence
+from support.slow import slow_but
 from support.strategies import Floats
 
 REPEATS, LENGTH = 200, 20_000
@@ -42,13 +43,15 @@ def assert_recovered(estimates: list[float], truth: float) -> None:
     assert abs(mean - truth) < 0.05 * truth, (mean, error, truth)
 
 
-@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("phi", slow_but(1, [0.9, 0.0, 0.5]))
 def test_the_mean_of_an_autoregression_counts_as_known(phi: float) -> None:
     rows = series(phi, REPEATS, LENGTH, seed=1)
     assert_recovered([dependence(row).effective for row in rows], LENGTH * (1 - phi) / (1 + phi))
 
 
-@pytest.mark.parametrize(("phi", "level"), [(0.9, 1.6448536), (0.8, 0.0), (0.5, -1.0)])
+@pytest.mark.parametrize(
+    ("phi", "level"), slow_but(1, [(0.9, 1.6448536), (0.8, 0.0), (0.5, -1.0)], several=True)
+)
 def test_exceedances_of_an_autoregression_count_as_known(phi: float, level: float) -> None:
     lags = range(1, int(np.log(1e-9) / np.log(phi)))
     truth = LENGTH / (1 + 2 * sum(exceedance_correlation(phi**k, level) for k in lags))

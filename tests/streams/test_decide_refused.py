@@ -30,9 +30,20 @@ def test_other_bytes_are_refused_where_the_format_changes(
 
 
 MANY = 9_000
+anywhere = pytest.mark.parametrize("before", [0, 1, pytest.param(MANY, marks=pytest.mark.slow)])
 
 
-@pytest.mark.parametrize("before", [0, 1, MANY])
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_rows_before_a_bad_one_are_written_and_counted_however_many(form: TextFormat) -> None:
+    for good, bad in (("y,1\n", "x,nan\n"), ('{"s": 1}\n', '{"s": null}\n')):
+        content = "a,s\n" * (bad[0] == "x") + good * MANY + bad
+        written, sentence = stopped(content, form, on_missing="stop")
+        assert "the first is in row 9,001;" in sentence
+        assert sentence.endswith("; rows decided before it: 9,000")
+        assert written.count(b"{1}") == MANY
+
+
+@anywhere
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -69,7 +80,7 @@ def test_a_bad_row_of_csv_ends_the_stream_after_all_rows_before_it(
             assert written.count(b"\n") == 2 * before
 
 
-@pytest.mark.parametrize("before", [0, 1, MANY])
+@anywhere
 @pytest.mark.parametrize(
     ("line", "words"),
     [

@@ -103,11 +103,11 @@ def test_no_workload_is_understated_more_often_than_said(asked: Guarantee, overl
     assert 0 < chance(found, broken) <= 1 - confidence + 1e-12
 
 
-POINTS, SMALL = 6, 0.2
+POINTS, SMALL = 4, 0.2
 
 
 def failing(one: Certificate, name: str, p: float) -> tuple[Any, float]:
-    """Return how likely six unlabelled points give a wrong bound, per pair of populations."""
+    """Return how likely four unlabelled points give a wrong bound, per pair of populations."""
     verdicts = one.verdicts(SUPPORT)
     alarm, clear = (POPULATIONS @ (verdicts == verdict) / PARTS for verdict in (1, 0))
     rate, clears = ((1 - p) * share[:, None] + p * share[None, :] for share in (alarm, clear))

@@ -24,6 +24,7 @@ from pac_wrap.base.codec import checksum
 from pac_wrap.method.certificate import inconsistencies
 from pac_wrap.method.groups import columns as file
 from pac_wrap.method.strategies.looks import Looks
+from support.slow import slow_but
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -174,7 +175,7 @@ def test_what_is_no_column_is_refused(name: str, value: Any, words: str) -> None
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"overlap": "abstain_always"}, {"kind": np.float32}, {"overlap": "raise"}]
+    "options", slow_but(2, [{}, {"overlap": "raise"}, {"overlap": "abstain_always"}, {"kind": np.float32}])
 )
 def test_a_tampered_group_is_believed_only_if_its_certificate_would_be(options: dict[str, Any]) -> None:
     whole = made(**options)
@@ -183,7 +184,7 @@ def test_a_tampered_group_is_believed_only_if_its_certificate_would_be(options: 
     columns = ["n", "beyond", "errors", "budget", "thresholds", "rule"]
     values: list[Any] = [None, 0, 1, 2, 90, 300, 0.1, 0.05, 1.5, 2.0, 3.7, -1.0, "inf", "-inf", 1e308]
     refused = 0
-    for _ in range(300):
+    for _ in range(100):
         content = json.loads(json.dumps(original))
         name, label, place = rng.choice(columns), rng.randrange(2), rng.randrange(8)
         row = content[name][label]
@@ -200,7 +201,7 @@ def test_a_tampered_group_is_believed_only_if_its_certificate_would_be(options: 
         for group in again.groups:
             assert next(inconsistencies(again.certificates[group]), None) is None
         assert ((again.columns.errors >= 0) & (again.columns.errors <= again.columns.n)).all()
-    assert refused > 180
+    assert refused > 60
 
 
 def test_a_pool_that_does_not_belong_to_the_groups_is_refused() -> None:

@@ -159,14 +159,14 @@ def test_it_takes_memory_and_time_that_do_not_grow() -> None:
 
 @pytest.mark.slow
 def test_a_kept_ceiling_seldom_ever_raises_an_alarm() -> None:
-    """100,000 labels at the ceiling itself, 120 times, at alpha = .1: false-alarm rate 1e-6, and power."""
+    """20,000 labels at the ceiling itself, 60 times, at alpha = .1: false-alarm rate 1e-6, and power."""
     rng, hits = np.random.default_rng(11), 0
-    rows = np.arange(1, 100_001)
-    for _ in range(120):
-        labels = (rng.random(100_000) < 0.05).astype(np.int64)
+    rows = np.arange(1, 20_001)
+    for _ in range(60):
+        labels = (rng.random(20_000) < 0.05).astype(np.int64)
         hits += BETS.took(BETS.unplaced(), labels, rows, NONE, log(10.0))[2] is not None
-    assert_at_most(hits, 120, 0.1)
-    assert_power(120, 0.1, 0.4, at_most=True)
+    assert_at_most(hits, 60, 0.1)
+    assert_power(60, 0.1, 0.55, at_most=True)
 
 
 def together(counts: tuple[int, ...], sizes: tuple[int, ...], bar: float | None = None) -> tuple[Placed, Any]:

@@ -21,7 +21,7 @@ from pac_wrap.streams.verdict_stream import VerdictStream
 from support.examples import examples
 
 RNG = np.random.default_rng(0)
-NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
+NORMAL, ANOMALOUS = RNG.normal(size=500), RNG.normal(2.5, 1, size=500)
 CERTIFICATE = calibrate(NORMAL, ANOMALOUS)
 CURVE = certify_curve(NORMAL, ANOMALOUS)
 CLEAR = calibrate(range(1000), range(2000, 3000))

@@ -24,6 +24,7 @@ from pac_wrap.method.provenance import Lineage
 from support.kept import kept
 from support.resealed import NUMBERS, OTHERS, TEXTS, tampered
 from support.shell import succeeded
+from support.slow import slow_but
 
 RNG = np.random.default_rng(0)
 SCORES = np.r_[RNG.normal(size=2000), RNG.normal(4, 1, size=2000)]
@@ -158,7 +159,7 @@ def test_a_lineage_is_refused_where_its_sentence_would_be_false(strategy: Algori
         Certificate.from_json(forged.to_json())
 
 
-@pytest.mark.parametrize("ledger", [True, False])
+@pytest.mark.parametrize("ledger", slow_but(1, [True, False]))
 def test_whatever_a_lineage_is_changed_to_is_refused_in_a_sentence(ledger: bool) -> None:
     """Every field and every value; what is still believed says the same."""
     second = recalibrate(FIRST, SCORES, LABELS, ledger=ledger)

@@ -24,10 +24,10 @@ from pac_wrap.errors import OutputError
 from support.examples import examples
 
 RNG = np.random.default_rng(0)
-NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
+NORMAL, ANOMALOUS = RNG.normal(size=400), RNG.normal(2.5, 1, size=400)
 CERTIFICATE = calibrate(NORMAL, ANOMALOUS)
 CURVE = certify_curve(NORMAL, ANOMALOUS)
-SCORES = RNG.normal(0.3, 1, size=4000)
+SCORES = RNG.normal(0.5, 1, size=4000)
 VERDICTS = CERTIFICATE.verdicts(SCORES)
 LABELS = np.where(RNG.random(4000) < 0.5, 0.0, np.nan)
 
@@ -36,7 +36,7 @@ def feed(monitor: Monitor, start: int, end: int) -> None:
     monitor.update(VERDICTS[start:end], LABELS[start:end], scores=SCORES[start:end], id=f"{start} {end}")
 
 
-@settings(max_examples=examples(6))
+@settings(max_examples=examples(2))
 @given(st.lists(st.integers(1, 3999), min_size=1, max_size=5, unique=True))
 def test_it_goes_on_as_if_never_interrupted(cuts: list[int]) -> None:
     ends = [0, *sorted(cuts), 4000]

@@ -80,7 +80,7 @@ def test_what_was_tampered_with_is_refused(changes: dict[str, object], sentence:
 
 def test_tampered_looks_are_refused_or_claim_no_more_than_one_look_would() -> None:
     refusals = 0
-    for what, text in mutants(14, 500, list(MADE.values())):
+    for what, text in mutants(14, 150, list(MADE.values())):
         try:
             found = Certificate.from_json(text)
         except CertificateError:
@@ -96,9 +96,10 @@ def test_tampered_looks_are_refused_or_claim_no_more_than_one_look_would() -> No
                 assert (evidence.budget.errors or 0) <= (
                     error_budget(evidence.n, evidence.budget.rate, delta) or 0
                 )
-    assert 300 < refusals < 500
+    assert 90 < refusals < 150
 
 
+@pytest.mark.slow
 def test_the_slowest_looks_are_certified_and_loaded_in_time() -> None:
     from pac_wrap.tails.levels import local_delta
 

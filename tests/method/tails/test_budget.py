@@ -24,6 +24,7 @@ from pac_wrap.report.numbers import sure
 from pac_wrap.series import calibrate_points, window_points
 from pac_wrap.tables.calibrate import calibrate as calibrate_file
 from pac_wrap.tails.bounds import Sharing, split_confidence
+from support.slow import slow_but
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(4)
@@ -59,7 +60,7 @@ CASES = [
 def test_the_deltas_keep_the_confidence_exactly_and_leave_a_budget_wherever_any_do() -> None:
     """Against all pairs of budgets there are: none that keeps the confidence has a much larger product."""
     best_found = lacking = 0
-    for n0, n1, e0, e1, c in CASES:
+    for n0, n1, e0, e1, c in CASES[:30]:
         exact = tails(n0, e0), tails(n1, e1)
         deltas = split_confidence(c, Sharing((n0,), (e0,)), Sharing((n1,), (e1,)))
         budgets = [budget(side, delta) for side, delta in zip(exact, deltas, strict=True)]
@@ -82,8 +83,8 @@ def test_the_deltas_keep_the_confidence_exactly_and_leave_a_budget_wherever_any_
         assert j is not None
         assert (i + 1) * (j + 1) >= 0.8 * possible.max()
         best_found += (i + 1) * (j + 1) == possible.max()
-    assert lacking >= 5
-    assert best_found >= 0.8 * (len(CASES) - lacking)
+    assert lacking >= 3
+    assert best_found >= 0.8 * (30 - lacking)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,9 @@ def test_what_a_class_lacks_is_what_it_takes() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning")
-@pytest.mark.parametrize("overlap", ["abstain", "abstain_always", "hold_fnr", "hold_fpr", Hold("fnr", False)])
+@pytest.mark.parametrize(
+    "overlap", slow_but(3, ["abstain", "hold_fnr", "hold_fpr", "abstain_always", Hold("fnr", False)])
+)
 def test_no_score_decides_the_deltas_and_every_way_in_gives_the_same(overlap: Any, tmp_path: Path) -> None:
     asked = Guarantee(0.05, 0.1, confidence=0.93)
     seen = set()
@@ -168,7 +171,7 @@ def test_kinds_share_by_their_counts_too() -> None:
 
 @pytest.mark.parametrize("overlap", ["abstain", "hold_fnr", "hold_fpr"])
 def test_kinds_keep_the_confidence_that_was_asked_for(overlap: str) -> None:
-    for _ in range(40):
+    for _ in range(15):
         sizes = 10 ** RNG.uniform(1.5, 3, 4)
         normal = {"day": RNG.normal(0, 1, int(sizes[0])), "night": RNG.normal(0, 1, int(sizes[1]))}
         anomalous = {"worn": RNG.normal(4, 1, int(sizes[2])), "torn": RNG.normal(4, 1, int(sizes[3]))}
