@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.method.metrics import Metrics, evaluate, tally
+from pac_wrap.method.metrics import Metrics, errors_within, evaluate, tally
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Counted
 from pac_wrap.tails import Rate
@@ -131,6 +131,14 @@ def test_a_ceiling_is_exceeded_only_where_chance_is_no_excuse() -> None:
     assert exceeded(metrics, Guarantee(max_fpr=0.06, max_fnr=0.04)) == ("FNR",)
     assert exceeded(metrics, Guarantee(max_fnr=None)) == ("FPR",)
     assert exceeded(evaluate([], []), Guarantee()) == ()
+
+
+@pytest.mark.parametrize("n", [1, 7, 30, 100, 1000])
+def test_the_most_errors_within_a_ceiling(n: int) -> None:
+    for ceiling in (0.0, 0.01, 0.05, 0.1, 0.29, 1 / 3, 0.5, 1.0):
+        most = max(k for k in range(n + 1) if k / n <= ceiling)
+        # half of an error more is not enough for another
+        assert errors_within(ceiling, n) == errors_within((most + 0.5) / n, n) == most
 
 
 def test_a_tally_counts_each_verdict_on_either_class() -> None:

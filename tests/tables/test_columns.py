@@ -76,6 +76,7 @@ def by_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> float | None:
         ("score", ["anomaly_score", "scores"], "scores"),
         ("score", ["anomaly_score", "SCORE"], "SCORE"),
         ("forst", ["lof", "forest"], "forest"),
+        ("lof", ["id", "score_lof"], "score_lof"),
         ("ab", ["table"], None),
     ],
 )

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
-from math import factorial, nextafter, prod
+from math import exp, factorial, nextafter, prod
 from time import process_time
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from pac_wrap import InputError
 from pac_wrap.base.arguments import LEAST_DELTA
-from pac_wrap.method.curves.band import Band, _anchored, anchor_ranks, band_of, keeping
+from pac_wrap.method.curves.band import Band, _anchored, _reach, anchor_ranks, band_of, keeping
 from pac_wrap.tails import error_budget, min_samples, upper_bound
 from support.slow import slow_but
 
@@ -178,6 +178,12 @@ def test_a_band_takes_no_more_than_a_second(n: int, top: float | None) -> None:
     band_of.__wrapped__(n, 0.05, top)
     # of the processor: others may run here as well. More than is promised, since processors differ
     assert process_time() - start < 5.0
+
+
+@pytest.mark.parametrize("variance", [0.0, 1e-3, 1.0, 1e3, 1e9])
+def test_the_chance_beyond_its_reach_is_that_of_the_bound(variance: float) -> None:
+    reach = _reach(variance)
+    assert exp(-reach * reach / (2.0 * (variance + reach / 3.0))) == pytest.approx(exp(-37.0))
 
 
 def test_a_wider_delta_gives_lower_bounds() -> None:

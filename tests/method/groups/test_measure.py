@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pac_wrap import Guarantee, InputError, calibrate_labelled
+from pac_wrap import Guarantee, InputError, LabelNoise, calibrate_labelled
 
 
 def test_rates_are_printed_the_worst_group_first_with_what_is_exceeded() -> None:
@@ -38,6 +38,14 @@ def test_a_group_is_looked_up_by_its_text_as_everywhere() -> None:
     for other in (True, 3, None):
         with pytest.raises(InputError, match="there is no group"):
             measured.of(other)
+
+
+def test_labels_wrong_in_one_class_are_counted_in_that_class_only() -> None:
+    scores, labels, groups = np.arange(400.0), np.repeat([0, 1], 200), np.tile(["a", "b"], 200)
+    noisy = Guarantee(0.1, 0.1, label_noise=(LabelNoise(0.05), None))
+    found = calibrate_labelled(scores, labels, noisy, by=groups)
+    measured = found.evaluate(scores, labels, groups)
+    assert not measured.exceeded
 
 
 def test_groups_are_sure_together_only_where_that_was_asked() -> None:

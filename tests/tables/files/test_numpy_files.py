@@ -112,6 +112,12 @@ ODD: dict[str, tuple[bytes, str]] = {
 }
 
 
+def test_a_header_may_be_as_long_as_numpy_reads(tmp_path: Path) -> None:
+    header = described([("s", "<f8")], (1,)).ljust(10_000)
+    path = write(tmp_path / "a.npy", array_file(header, np.float64(2.5).tobytes()))
+    assert read_numpy(path)["s"].tolist() == np.load(path)["s"].tolist() == [2.5]
+
+
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_file_is_one_sentence(name: str, tmp_path: Path) -> None:
     content, words = ODD[name]
