@@ -174,12 +174,11 @@ def dependent(seed: int, size: int, phi: float) -> Floats:
     return np.asarray(lfilter([1.0], [1.0, -phi], noise))
 
 
-NORMAL, ANOMALOUS, TRIALS = 1500, 500, 10_000
+NORMAL, ANOMALOUS, TRIALS = 1500, 500, 6500
 LABELS = np.repeat([0, 1], (NORMAL, ANOMALOUS))
 SERIES = {
     "autoregression": dependent(1, LABELS.size, 0.995) + 3.0 * LABELS,
     "trend": np.arange(float(LABELS.size)),
-    "period": np.sin(np.arange(LABELS.size) / 20) + LABELS,
 }
 
 
@@ -209,7 +208,7 @@ def test_random_divisions_of_tied_scores_exceed_at_most_as_often() -> None:
         assert rate is not None
         assert bound is not None
         assert_at_most(rate.count, TRIALS, bound)
-        assert_power(TRIALS, bound, 1.35 * bound, at_most=True)
+        assert_power(TRIALS, bound, 1.4 * bound, at_most=True)
 
 
 def test_divisions_in_blocks_of_a_dependent_series_exceed_more_often() -> None:

@@ -101,14 +101,16 @@ def surviving_delta(strategy: Algorithm1, side: str, n: int, m: int) -> float:
     return last / len(levels) if strategy.relax_delta and side in raised_sides(strategy) else last
 
 
+# where in the allowed interval the threshold lies matters to those that raise ceilings
 CORRECTED = every_strategy("exact", 0.0, 0.5, 1.0)
+LARGER = [one for one in CORRECTED if one.position == 0.5 or (one.growth == "linear" and not one.relax_delta)]
 
 
 # the smaller size is for those that raise both sides: with three and two points the others promise nothing
 @pytest.mark.parametrize(
     ("strategy", "size"),
     [(one, (3, 2)) for one in CORRECTED[:6]]
-    + [pytest.param(one, (4, 3), marks=pytest.mark.slow) for one in CORRECTED],
+    + [pytest.param(one, (4, 3), marks=pytest.mark.slow) for one in LARGER],
     ids=name,
 )
 def test_delta_survives_the_choice_of_a_level(strategy: Algorithm1, size: tuple[int, int]) -> None:
@@ -125,8 +127,7 @@ def test_delta_survives_the_choice_of_a_level(strategy: Algorithm1, size: tuple[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("position", [0.0, 1.0])
-@pytest.mark.parametrize(("n", "m"), [(3, 6), (4, 4), (6, 3)])
+@pytest.mark.parametrize(("n", "m", "position"), [(3, 6, 0.0), (4, 4, 0.0), (4, 4, 1.0), (6, 3, 1.0)])
 @pytest.mark.parametrize("asked", LOOSE, ids=lambda asked: f"{asked.max_fpr}-{asked.max_fnr}")
 def test_no_small_population_breaks_a_delta(asked: Guarantee, n: int, m: int, position: float) -> None:
     answer = answers(n, m, asked, Algorithm1(0.125, position=position))

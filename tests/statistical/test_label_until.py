@@ -36,7 +36,7 @@ def run(normal: np.ndarray, anomalous: np.ndarray, **options: float) -> LabelUnt
 
 def test_the_worst_scores_use_up_the_whole_delta() -> None:
     # every anomaly lies where a little more than a fifth of the normal scores begins: any success is false
-    trials, edge = 2000, 1.0 - (0.2 + 1e-9)
+    trials, edge = 800, 1.0 - (0.2 + 1e-9)
     rng = np.random.default_rng(61)
     broken = 0
     for _ in range(trials):
@@ -51,13 +51,12 @@ def test_the_worst_scores_use_up_the_whole_delta() -> None:
     # budgets of the full delta at each look would have been seen
     assert ever(0.2, 0.1) > 0.23
     assert_power(trials, ever(0.2), ever(0.2, 0.1))
-    assert_power(trials, ever(0.2), 0.042)
+    assert_power(trials, ever(0.2), 0.023)
 
 
-@pytest.mark.parametrize("digits", [9, 0], ids=["continuous", "ties"])
-@pytest.mark.parametrize("distance", [1.5, 2.0, 2.5])
+@pytest.mark.parametrize(("distance", "digits"), [(1.5, 9), (2.0, 0)], ids=["continuous", "ties"])
 def test_both_ceilings_hold_at_whatever_look_it_ends(distance: float, digits: int) -> None:
-    trials, rng = 600, np.random.default_rng(62)
+    trials, rng = 450, np.random.default_rng(62)
     population = np.sort(np.round(rng.normal(0.0, 1.0, 20_001), digits))
     false_alarms = misses = 0
     for _ in range(trials):
@@ -71,12 +70,12 @@ def test_both_ceilings_hold_at_whatever_look_it_ends(distance: float, digits: in
         misses += np.mean(certificate.verdicts(distance - population) == 0) > 0.2
     assert_at_most(false_alarms, trials, 0.1)
     assert_at_most(misses, trials, 0.1)
-    assert_power(trials, 0.1, 0.22, at_most=True)
+    assert_power(trials, 0.1, 0.24, at_most=True)
 
 
 @pytest.mark.parametrize("rate", [0.2 + 1e-9, 0.1])
 def test_a_threshold_that_is_given_succeeds_as_often_as_the_walk_says(rate: float) -> None:
-    trials, rng = 2000, np.random.default_rng(63)
+    trials, rng = 800, np.random.default_rng(63)
     successes = early = 0
     for _ in range(trials):
         until = run((rng.random(100) < rate).astype(float), np.ones(100), threshold=0.5)
@@ -87,11 +86,11 @@ def test_a_threshold_that_is_given_succeeds_as_often_as_the_walk_says(rate: floa
     chances = first_success(rate, LOOKS.looks, budgets)
     assert_rate(successes, trials, float(chances.sum()))
     assert_rate(early, trials, float(chances[:10].sum()))
-    assert_power(trials, float(chances.sum()), 0.45 * float(chances.sum()))
+    assert_power(trials, float(chances.sum()), 0.25 * float(chances.sum()))
 
 
 def test_labels_until_a_rate_of_two_percent_is_certified() -> None:
-    trials, rng = 1500, np.random.default_rng(64)
+    trials, rng = 700, np.random.default_rng(64)
     stopped = []
     for _ in range(trials):
         until = LabelUntil(Guarantee(max_fpr=0.05, max_fnr=None), threshold=0.5)
@@ -101,7 +100,7 @@ def test_labels_until_a_rate_of_two_percent_is_certified() -> None:
     before, median = float(chances[:11].sum()), float(chances[:12].sum())
     assert before < 0.5 <= median
     assert_rate(sum(one <= 240 for one in stopped), trials, median)
-    assert_power(trials, median, median - 0.11)
+    assert_power(trials, median, median - 0.16)
 
 
 def test_every_order_of_a_tiny_population() -> None:

@@ -25,7 +25,8 @@ LOOSE = [
     Guarantee(0.124, 0.124, 0.3, 0.3),
     Guarantee(0.499, 0.499, 0.32, 0.1),
 ]
-SIZES = [(4, 3), (3, 4), (4, 4), (5, 3), (3, 5), (6, 4)]
+# half of them for each promise, so that each is met by few and by many of either class
+SIZES = [(4, 3), (3, 4), (5, 3), (3, 5), (4, 4), (6, 4)]
 
 
 def worst(answer: Answers) -> tuple[Fraction, Fraction]:
@@ -36,9 +37,11 @@ def worst(answer: Answers) -> tuple[Fraction, Fraction]:
     )
 
 
-@pytest.mark.parametrize(("n", "m"), SIZES)
-@pytest.mark.parametrize("asked", LOOSE, ids=lambda asked: f"{asked.max_fpr}-{asked.max_fnr}")
-def test_no_small_population_breaks_a_delta(n: int, m: int, asked: Guarantee) -> None:
+@pytest.mark.parametrize(
+    ("asked", "n", "m"),
+    [(asked, n, m) for place, asked in enumerate(LOOSE) for n, m in SIZES[place % 2 :: 2]],
+)
+def test_no_small_population_breaks_a_delta(asked: Guarantee, n: int, m: int) -> None:
     answer = answers(n, m, asked, Raise(0.95))
     fpr, fnr = worst(answer)
     assert answer.deltas("fpr") <= {asked.delta_fpr}
@@ -167,7 +170,7 @@ def test_the_worst_case_is_attained_at_865() -> None:
     assert_power(trials, expected, 2 * expected)
 
 
-MEANS = {2.0: 0.20, 2.5: 0.145, 3.0: 0.10}
+MEANS = {2.0: 0.20, 3.0: 0.10}
 DRAWS = 1500
 
 

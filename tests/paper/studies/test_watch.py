@@ -18,7 +18,7 @@ from statistical.claims import assert_at_most, assert_power
 from support.datafolder import needs
 
 RNG = np.random.default_rng(0)
-ORDERS = 40
+ORDERS = 20
 
 
 def test_errors_in_bursts_raise_an_alarm_that_the_same_errors_in_any_order_do_not() -> None:
@@ -44,16 +44,15 @@ def test_independent_points_are_quiet_as_long_as_nothing_changes(shift: float, o
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["thyroid", "celeba"])
-def test_changes_of_a_known_size_are_noticed_and_nothing_before(name: str) -> None:
-    """40 orders without a change, three tests under one alpha of 0.01; then the largest changes."""
-    needs(name)
-    data = monitored_rows(name, 0)
+def test_changes_of_a_known_size_are_noticed_and_nothing_before() -> None:
+    """20 orders without a change, three tests under one alpha of 0.01; then the largest changes."""
+    needs("thyroid")
+    data = monitored_rows("thyroid", 0)
     (_, nothing, _), *others = CHANGES
     same = changed(data, "nothing", nothing, 0.0, ORDERS, 1)
     assert not same.broken
     assert_at_most(sum(one is not None for one in same.alarms), ORDERS, 3 * ALPHA)
-    assert_power(ORDERS, 3 * ALPHA, 0.5, at_most=True)
+    assert_power(ORDERS, 3 * ALPHA, 0.75, at_most=True)
     for title, change, sizes in others:
         found = changed(data, title, change, sizes[-1], 4, 1)
         assert found.broken, title
