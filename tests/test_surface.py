@@ -149,33 +149,28 @@ def test_the_version_is_the_one_that_is_installed() -> None:
     assert pac_wrap.__version__ == version("pac-wrap-ad")
 
 
-def loaded_after(statement: str) -> set[str]:
-    """Return every module a fresh interpreter has loaded after a statement."""
-    code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+# one after the other, from the lightest on; what an import must not load, no import before it may either
+STEPS = [
+    ("import pac_wrap", {"scipy", "polars", "torch", "rich", "typer", "numpy"}),
+    ("dir(pac_wrap)", {"scipy", "typer", "numpy"}),
+    ("from pac_wrap import PACWrapError, OverlapWarning", {"scipy", "numpy"}),
+    ("import pac_wrap.base.files", {"scipy.stats"}),
+    ("import pac_wrap.method.metrics", {"scipy.stats"}),
+    ("import pac_wrap.method.calibrate", {"scipy.stats", "typer"}),
+    ("from pac_wrap import calibrate, Certificate", {"scipy.stats", "sklearn", "pandas", "matplotlib"}),
+    ("from pac_wrap import PACWrap", {"polars", "matplotlib", "torch", "pyod", "typer"}),
+]
+
+
+def test_an_import_loads_nothing_heavy() -> None:
+    told = "print(json.dumps(sorted(sys.modules)))"
+    code = "\n".join(["import json, sys", *(f"{statement}; {told}" for statement, _ in STEPS)])
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=True
     )
-    return set(json.loads(done.stdout))
-
-
-@pytest.mark.parametrize(
-    ("statement", "heavy"),
-    [
-        ("import pac_wrap", {"sklearn", "scipy", "pandas", "polars", "torch", "matplotlib", "typer", "rich"}),
-        ("import pac_wrap; dir(pac_wrap)", {"sklearn", "scipy", "pandas", "matplotlib", "typer"}),
-        ("from pac_wrap import PACWrapError, OverlapWarning", {"sklearn", "scipy", "pandas", "numpy"}),
-        ("import pac_wrap.method.calibrate", {"sklearn", "scipy.stats", "pandas", "matplotlib", "typer"}),
-        ("from pac_wrap import calibrate, Certificate", {"sklearn", "scipy.stats", "pandas", "matplotlib"}),
-        ("import pac_wrap.method.metrics", {"sklearn", "scipy.stats", "pandas", "matplotlib"}),
-        ("import pac_wrap.base.files", {"sklearn", "scipy.stats", "pandas", "matplotlib"}),
-        ("from pac_wrap import PACWrap", {"polars", "matplotlib", "torch", "pyod", "typer"}),
-    ],
-)
-def test_an_import_loads_nothing_heavy(statement: str, heavy: set[str]) -> None:
-    loaded = loaded_after(statement)
-    assert "pac_wrap" in loaded
-    assert not heavy & loaded
-
-
-def test_the_check_above_would_see_a_heavy_import() -> None:
-    assert {"sklearn", "scipy.stats"} <= loaded_after("import pac_wrap.detectors.estimator, scipy.stats")
+    for line, (statement, heavy) in zip(done.stdout.splitlines(), STEPS, strict=True):
+        loaded = set(json.loads(line))
+        assert "pac_wrap" in loaded
+        assert not heavy & loaded, statement
+    # heavy imports would be seen
+    assert {"sklearn", "scipy", "numpy"} <= loaded

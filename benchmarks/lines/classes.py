@@ -90,9 +90,9 @@ METHODS: dict[str, tuple[str | None, Sets, int]] = {
 
 def measure(scale: Scale) -> Result:
     """Return how often each method exceeds a digit's ceiling."""
-    draws = scale.pick(2, 100, 100)
+    draws = scale.pick(1, 100, 100)
     measures, pools = [], []
-    names: tuple[Literal["usps", "mnist"], ...] = ("usps", "mnist")
+    names: tuple[Literal["usps", "mnist"], ...] = scale.pick(("usps",), *[("usps", "mnist")] * 2)
     for name in names:
         probabilities, labels = _population(name)
         pools.append(f"{labels.size:,} of {name.upper()}")

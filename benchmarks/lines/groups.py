@@ -83,7 +83,7 @@ METHODS: dict[str, tuple[str | None, Alarms, int]] = {
 
 def measure(scale: Scale) -> Result:
     """Return how often each method exceeds a group's ceiling."""
-    draws = scale.pick(2, 200, 200)
+    draws = scale.pick(1, 200, 200)
     normal, anomalous = _population()
     measures = []
     for name, (package, alarms, times) in METHODS.items():

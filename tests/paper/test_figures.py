@@ -198,20 +198,20 @@ def named(ax: Axes, label: str) -> list[tuple[list[float], list[float]]]:
     return [(x.tolist(), y.tolist()) for x, y in found]
 
 
-@pytest.mark.parametrize("width", [PHONE, PRINT], ids=["phone", "print"])
+@pytest.mark.parametrize(
+    "width", [PHONE, pytest.param(PRINT, marks=pytest.mark.slow)], ids=["phone", "print"]
+)
 @pytest.mark.parametrize("name", PICTURES)
 def test_no_text_overlaps_or_leaves_the_canvas(name: str, width: float) -> None:
     figure = draw(PICTURES[name], width=width)
     assert faults(axes_of(figure)) == []
     assert figure.get_size_inches()[0] == width
+    # the title stands above in full
+    assert figure.get_suptitle().split() == PICTURES[name].title.split()
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_title_stands_above_in_full(name: str) -> None:
-    assert draw(PICTURES[name], width=PHONE).get_suptitle().split() == PICTURES[name].title.split()
-
-
-@pytest.mark.parametrize("name", PICTURES)
+# one of each kind
+@pytest.mark.parametrize("name", ["panels", "violations", "crowded", "shift", "scores"])
 def test_same_picture_gives_the_same_bytes_and_another_on_a_dark_page(name: str) -> None:
     light, again, dark = (to_svg(draw(PICTURES[name], dark=dark), "a chart") for dark in (False, False, True))
     assert light == again

@@ -14,10 +14,11 @@ RATES = (0.001, 0.0264, 0.05, 0.3, 0.5, 0.97)
 
 def tail(low: int, high: int, trials: int, rate: Fraction) -> Fraction:
     """Probability of low to high hits, without rounding."""
-    return sum(
-        (comb(trials, hits) * rate**hits * (1 - rate) ** (trials - hits) for hits in range(low, high + 1)),
-        Fraction(0),
+    part, whole = rate.as_integer_ratio()
+    ways = (
+        comb(trials, hits) * part**hits * (whole - part) ** (trials - hits) for hits in range(low, high + 1)
     )
+    return Fraction(sum(ways), whole**trials)
 
 
 @pytest.mark.parametrize("rate", RATES)

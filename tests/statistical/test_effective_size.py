@@ -31,7 +31,7 @@ def unwarned(rows: Iterator[Floats] | Floats) -> int:
     return sum(not effective_size(row).misleading for row in rows)
 
 
-@pytest.mark.parametrize("n", slow_but(3, [60, 80, 865, 120, 170, 400]))
+@pytest.mark.parametrize("n", slow_but(2, [60, 865, 80, 120, 170, 400]))
 def test_strong_dependence_is_told_in_nine_of_ten_series(n: int) -> None:
     trials = 600
     assert_at_most(unwarned(autoregression(1, trials, n, 0.99)), trials, 0.1)
@@ -39,7 +39,7 @@ def test_strong_dependence_is_told_in_nine_of_ten_series(n: int) -> None:
 
 
 @pytest.mark.parametrize("phi", slow_but(1, [0.8, 0.9, 0.95, 0.99]))
-@pytest.mark.parametrize("n", [80, 120, 170])
+@pytest.mark.parametrize("n", slow_but(1, [80, 120, 170]))
 def test_from_a_coefficient_of_point_eight_on_it_is_told_in_98_of_100(n: int, phi: float) -> None:
     trials = 500
     assert_at_most(unwarned(autoregression(2, trials, n, phi)), trials, 0.02)
@@ -69,7 +69,7 @@ def test_independent_points_rarely_warn(n: int, bound: float, caught: float, kin
     assert_power(trials, bound, caught, at_most=True)
 
 
-@pytest.mark.parametrize("length", [5, 20])
+@pytest.mark.parametrize("length", slow_but(1, [5, 20]))
 def test_blocks_of_equal_scores_and_joined_series_with_levels_of_their_own_are_told(length: int) -> None:
     trials, n, random = 300, 400, np.random.default_rng(5)
     blocks = np.repeat(random.normal(size=(trials, n // length)), length, axis=1)
@@ -79,7 +79,7 @@ def test_blocks_of_equal_scores_and_joined_series_with_levels_of_their_own_are_t
     assert_power(trials, 0.05, 0.2, at_most=True)
 
 
-@pytest.mark.parametrize("period", [12, 24])
+@pytest.mark.parametrize("period", slow_but(1, [24, 12]))
 def test_a_rhythm_of_many_windows_is_told(period: int) -> None:
     trials, n, random = 300, 170, np.random.default_rng(6)
     phase = 2 * np.pi * (np.arange(n) / period + random.random((trials, 1)))
@@ -87,7 +87,7 @@ def test_a_rhythm_of_many_windows_is_told(period: int) -> None:
     assert_power(trials, 0.02, 0.14, at_most=True)
 
 
-@pytest.mark.parametrize("n", [80, 120])
+@pytest.mark.parametrize("n", slow_but(1, [80, 120]))
 def test_where_the_budget_is_nearly_none_broken_promises_are_warned_of(n: int) -> None:
     """At most one error is allowed, the ceiling breaks in most series, and hardly one goes unwarned."""
     trials, asked = 200, Guarantee(0.05, None, 0.05)

@@ -18,16 +18,22 @@ from statistical.enumeration import (
     weights,
 )
 from support.kept import kept as kept_by
+from support.slow import slow_but
 
 # no population meets the first ceilings exactly and some the second; the tails at 0.499 come closest to delta
 JUST_MISSED = (0.499, 0.499, 0.32, 0.32)
 MET = (0.5, 0.5, 0.32, 0.32)
 UNEVEN = (0.249, 0.624, 0.35, 0.2)
 
-promises = pytest.mark.parametrize("promise", [JUST_MISSED, MET, UNEVEN])
 # of one normal point nothing can be certified; of four, one error is allowed
-LARGER = [pytest.param(n, m, marks=pytest.mark.slow) for n, m in ((4, 3), (5, 2), (2, 5))]
-sizes = pytest.mark.parametrize(("n", "m"), [(4, 2), (1, 4), *LARGER])
+SIZES = [(4, 2), (1, 4), (4, 3), (5, 2), (2, 5)]
+QUICK = [(JUST_MISSED, 4, 2), (UNEVEN, 4, 2), (MET, 1, 4)]
+EVERY = [(promise, n, m) for promise in (JUST_MISSED, MET, UNEVEN) for n, m in SIZES]
+promises_and_sizes = pytest.mark.parametrize(
+    ("promise", "n", "m"),
+    slow_but(3, [*QUICK, *(one for one in EVERY if one not in QUICK)], several=True),
+)
+sizes = pytest.mark.parametrize(("n", "m"), slow_but(2, SIZES, several=True))
 
 Promise = tuple[float, float, float, float]
 # a stated confidence is a double
@@ -55,8 +61,7 @@ def test_the_weights_of_all_samples_add_up() -> None:
     assert list(compositions(2, 2)) == [(0, 2), (1, 1), (2, 0)]
 
 
-@promises
-@sizes
+@promises_and_sizes
 def test_each_threshold_is_wrong_exactly_as_often_as_its_tail_says(promise: Promise, n: int, m: int) -> None:
     max_fpr, max_fnr, delta_fpr, delta_fnr = promise
     answer = answers(n, m, Guarantee(*promise))
@@ -86,8 +91,7 @@ def test_delta_is_nearly_used_up() -> None:
     assert answer.stated > 1 - 2 * 0.32 + 0.1
 
 
-@promises
-@sizes
+@promises_and_sizes
 def test_the_abstaining_rule_is_wrong_exactly_where_both_thresholds_are(
     promise: Promise, n: int, m: int
 ) -> None:
@@ -126,8 +130,7 @@ def test_a_promise_on_one_side_needs_nothing_of_the_other(ceiling: float, n: int
     assert not fnr_only.too_many_alarms.any()
 
 
-@promises
-@sizes
+@promises_and_sizes
 def test_hold_fnr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: int, m: int) -> None:
     _, max_fnr, delta_fpr, delta_fnr = promise
     answer = answers(n, m, Guarantee(*promise), overlap="hold_fnr")
@@ -146,8 +149,7 @@ def test_hold_fnr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: in
     assert_kept(answer, promise, alarms, misses)
 
 
-@promises
-@sizes
+@promises_and_sizes
 def test_hold_fpr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: int, m: int) -> None:
     max_fpr, _, delta_fpr, delta_fnr = promise
     answer = answers(n, m, Guarantee(*promise), overlap="hold_fpr")
@@ -164,8 +166,7 @@ def test_hold_fpr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: in
     assert_kept(answer, promise, alarms, misses)
 
 
-@promises
-@sizes
+@promises_and_sizes
 @pytest.mark.parametrize("rate", ["fnr", "fpr"])
 def test_holding_only_if_needed_keeps_both_deltas(promise: Promise, n: int, m: int, rate: str) -> None:
     answer = answers(n, m, Guarantee(*promise), overlap=f"hold_{rate}_if_needed")
@@ -190,7 +191,7 @@ def test_holding_only_if_needed_both_keeps_and_gives_up() -> None:
 
 @sizes
 @pytest.mark.parametrize("overlap", ["abstain", "hold_fnr", "hold_fpr"])
-@pytest.mark.parametrize("confidence", [0.5, 0.62])
+@pytest.mark.parametrize("confidence", slow_but(1, [0.5, 0.62]))
 def test_a_confidence_that_is_shared_by_the_counts_is_kept(
     confidence: float, overlap: str, n: int, m: int
 ) -> None:

@@ -166,6 +166,7 @@ def test_without_a_correction_one_side_does_exceed_its_delta() -> None:
     assert worst == Fraction(1221, 4096) <= Fraction(0.32)
 
 
+@pytest.mark.slow
 def test_without_a_correction_the_joint_promise_breaks_too() -> None:
     guarantee = Guarantee(0.124, 0.124, 0.32, 0.1)
     answer = answers_to(Algorithm1(step=0.125, correction=None, position=0.0), (4, 4), guarantee)
@@ -173,6 +174,7 @@ def test_without_a_correction_the_joint_promise_breaks_too() -> None:
     assert answer.worst(either) == Fraction(227, 512) > Fraction(sum(one.delta for one in guarantee.promises))
 
 
+@pytest.mark.slow
 def test_the_confidence_of_the_reached_level_alone_does_not_survive() -> None:
     """Why a relaxed certificate promises delta, although the budget of its level has a higher confidence."""
     guarantee = Guarantee(0.499, 0.499, 0.32, 0.32)

@@ -53,7 +53,7 @@ def test_no_kind_breaks_its_ceiling_more_often_than_delta_whatever_the_others_ar
     """Given the samples of all other kinds, which is more than the theorem claims."""
     asked = Guarantee(0.5, CEILINGS, DELTA, DELTA)
     worst = Fraction(0)
-    for normal, other in product(samples(3), samples(3)):
+    for normal, other in product(samples(2), samples(3)):
         for mine, theirs in (("a", "b"), ("b", "a")):
             found = []
             for sample in samples(3):
@@ -221,7 +221,7 @@ def test_no_severity_is_taken_for_a_milder_one_more_often_than_its_ceiling_but_f
     assert Fraction(1, 20) <= worst <= Fraction(DELTA)
 
 
-TRIALS = 4000
+TRIALS = 2000
 N = 60
 CEILING = 0.1
 

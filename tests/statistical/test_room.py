@@ -23,6 +23,7 @@ from pac_wrap.method.promise import Promise
 from pac_wrap.method.strategies.looks import Looks
 from statistical.claims import assert_at_most, assert_power
 from statistical.enumeration import PARTS, Answers, Flags, Side, answers, masses
+from support.slow import slow_but
 
 ROOMS: list[dict[str, Any]] = [
     {"shift": TotalVariation(0.1)},
@@ -60,13 +61,13 @@ def name(one: object) -> str:
     return "+".join(one) if isinstance(one, dict) else str(getattr(one, "word", one))
 
 
-# every strategy meets every room in the slow run, and two of them in the quick one
+# every strategy meets every room in the slow run, and one of them in the quick one
 PAIRS = [(STRATEGIES[i], ROOMS[(i + j) % 5]) for j in (0, 2, 1, 3, 4) for i in range(6)]
 
 
 @pytest.mark.parametrize(
     ("overlap", "room"),
-    [*PAIRS[:12], *(pytest.param(*pair, marks=pytest.mark.slow) for pair in PAIRS[12:])],
+    slow_but(6, PAIRS, several=True),
     ids=name,
 )
 def test_no_strategy_breaks_its_ceilings_more_often_under_the_worst_shift(
@@ -109,7 +110,7 @@ def survivors_break(weights: Any, trials: int, n: int, seed: int) -> int:
 @pytest.mark.parametrize(
     "weights",
     [
-        pytest.param(lambda x: 2 * x, id="known"),
+        pytest.param(lambda x: 2 * x, id="known", marks=pytest.mark.slow),
         pytest.param(lambda x: (1.9 * x, np.minimum(2.0, 2.1 * x)), id="intervals"),
     ],
 )
@@ -139,7 +140,7 @@ def break_of_two_weights(trials: int, n: int, weight: float, seed: int | None) -
 
 
 @pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
-@pytest.mark.parametrize(("n", "weight"), [(2635, 0.00316), (2500, 0.004)])
+@pytest.mark.parametrize(("n", "weight"), slow_but(1, [(2635, 0.00316), (2500, 0.004)], several=True))
 def test_no_seed_that_everybody_knows_decides_which_points_are_kept(n: int, weight: float) -> None:
     trials = 300
     assert_at_most(break_of_two_weights(trials, n, weight, None), trials, 0.05)

@@ -18,11 +18,12 @@ from pac_wrap.series import window_points
 from pac_wrap.tails.bounds import error_budget, lower_bound
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power, assert_rate
 from support.points import points_at
+from support.slow import slow_but
 from support.strategies import Floats
 
-PHI = 0.9
+PHI = 0.8
 N, CEILING, DELTA = 100, 0.1, 0.1
-SPACING = 100
+SPACING = 48
 TRIALS, AT_ONCE = 3000, 250
 TENTH = Guarantee(0.1, 0.1, 0.1, 0.1)
 
@@ -53,7 +54,7 @@ def violations(spacing: int, anomalous: bool, seed: int) -> int:
     return sum(bool(rate > CEILING) for rate in rates)
 
 
-@pytest.mark.parametrize("anomalous", [False, True])
+@pytest.mark.parametrize("anomalous", slow_but(1, [False, True]))
 def test_spaced_points_of_a_mixing_process_keep_the_promise(anomalous: bool) -> None:
     # N points SPACING steps apart are an autoregression with phi^SPACING = r. The Kullback-Leibler divergence
     # of its law from that of N independent points is -(N - 1) log(1 - r^2) / 2, so by Pinsker's inequality
@@ -71,7 +72,7 @@ def test_spaced_points_of_a_mixing_process_keep_the_promise(anomalous: bool) -> 
     assert_power(TRIALS, exact + distance, float(binom.cdf(budget + 1, N, CEILING)), at_most=True)
 
 
-@pytest.mark.parametrize("anomalous", [False, True])
+@pytest.mark.parametrize("anomalous", slow_but(1, [False, True]))
 def test_as_many_dense_points_break_it(anomalous: bool) -> None:
     hits = violations(1, anomalous, seed=12)
     assert lower_bound(hits, TRIALS, FALSE_ALARM) > 2 * DELTA
@@ -150,6 +151,7 @@ def block_law() -> list[float]:
     return law
 
 
+@pytest.mark.slow
 def test_blocks_of_independent_points_break_ceilings_as_often_as_the_finite_test_part_explains() -> None:
     # blocks are drawn by labels, so the ranks of independent scores among them are random, as in one division
     for hits, expected in zip(block_hits(0.0, BLOCK_TRIALS, seed=14), block_law(), strict=True):

@@ -136,7 +136,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
         few = {name: DETECTORS[name] for name in ("ECOD", "COPOD", "logistic")}
         patch.setattr(adbench, "DETECTORS", few)
         patch.setattr(methods, "FEWER", dict.fromkeys(methods.FEWER, 1))
-        return adbench.run(trials=4)
+        return adbench.run(trials=2)
 
 
 def test_the_study_has_one_table_per_question(study: Study) -> None:

@@ -19,6 +19,7 @@ from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.data.store import locate
 from pac_wrap_paper.data.tabular import load_digit_rows, load_digits
 from support.datafolder import needs
+from support.slow import slow_but
 
 WHOLE = ("thyroid", "campaign", "celeba", "census", "usps", "mnist")
 NAMES = (*WHOLE, "nasa", "smd", "adbench")
@@ -39,7 +40,9 @@ def test_the_files_are_those_that_the_loaders_read() -> None:
     assert datasets.files("usps") == (path_of("usps", 0), path_of("usps", 1))
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "census" else []) for name in WHOLE]
+)
 def test_the_facts_are_those_of_the_data(name: str) -> None:
     needs(name)
     loaded, entry = datasets.load(name), ENTRIES[name]
@@ -84,7 +87,7 @@ def test_only_mnist_has_public_hashes() -> None:
     assert all(file.published for file in ENTRIES["mnist"].files)
 
 
-@pytest.mark.parametrize("name", ["thyroid", "campaign", "celeba"])
+@pytest.mark.parametrize("name", slow_but(2, ["thyroid", "campaign", "celeba"]))
 def test_tables_hold_the_numbers_of_their_text(name: str) -> None:
     needs(name)
     loaded = datasets.load(name)

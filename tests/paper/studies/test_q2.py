@@ -1,6 +1,6 @@
 """Q2: rates on data that neither trained nor calibrated, summaries of their splits, certified ceilings."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +13,7 @@ from sklearn.metrics import precision_recall_curve
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it ships no types
 
 from pac_wrap.detectors.scores import anomaly_scores
+from pac_wrap_paper.data import load
 from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.detectors import DevNet
@@ -54,9 +55,13 @@ class Watched:
         return [dict(row) for table in self.study.tables if table.name == name for row in table.rows]
 
 
+def every_fourth(data: Dataset) -> Dataset:
+    return replace(data, X=np.ascontiguousarray(data.X[::4]), y=data.y[::4])
+
+
 @pytest.fixture(scope="module")
 def watched() -> Watched:
-    needs("campaign", "celeba", "census")
+    needs("campaign", "celeba")
     found = Watched()
 
     class Boosting(HistGradientBoostingClassifier):
@@ -79,6 +84,7 @@ def watched() -> Watched:
         patch.setattr(q2, "HistGradientBoostingClassifier", Boosting)
         patch.setattr(q2, "DevNet", Deviation)
         patch.setattr(q2, "wrap", watch)
+        patch.setattr(q2, "load", lambda name: every_fourth(load(name)))
         found.study = reproduce("q2", quick=True, progress=lambda share, _: found.shares.append(share))
     return found
 
@@ -182,7 +188,9 @@ def test_relaxed_ceilings_lie_on_their_grid_and_proving_never_tightens_them(watc
             )
             assert singles[title].max_fpr == singles[title].max_fnr
         assert singles["relax"].max_fpr >= singles["relax, as printed"].max_fpr
-        assert EPS <= singles["raise"].max_fpr == singles["raise"].max_fnr <= singles["relax"].max_fpr
+        # each of the two is rounded up to twelve digits
+        assert singles["raise"].max_fpr == pytest.approx(singles["raise"].max_fnr, rel=1e-11)
+        assert EPS <= singles["raise"].max_fpr <= singles["relax"].max_fpr
 
 
 def test_the_summaries_are_those_of_the_splits(watched: Watched) -> None:
