@@ -92,7 +92,8 @@ def measure(scale: Scale) -> Result:
     """Return how often each method exceeds a digit's ceiling."""
     draws = scale.pick(1, 100, 100)
     measures, pools = [], []
-    names: tuple[Literal["usps", "mnist"], ...] = scale.pick(("usps",), *[("usps", "mnist")] * 2)
+    both: tuple[Literal["usps", "mnist"], ...] = ("usps", "mnist")
+    names = scale.pick(both[:1], both, both)
     for name in names:
         probabilities, labels = _population(name)
         pools.append(f"{labels.size:,} of {name.upper()}")
