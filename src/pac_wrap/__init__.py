@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.robust.shift_and_noise import ChiSquared as ChiSquared
     from pac_wrap.method.robust.shift_and_noise import DensityRatio as DensityRatio
     from pac_wrap.method.robust.shift_and_noise import LabelNoise as LabelNoise
+    from pac_wrap.method.robust.shift_and_noise import Reviews as Reviews
     from pac_wrap.method.robust.shift_and_noise import TotalVariation as TotalVariation
     from pac_wrap.method.rule import Regime as Regime
     from pac_wrap.method.rule import Rule as Rule
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from pac_wrap.method.strategies.interface import Hold as Hold
     from pac_wrap.method.strategies.raising import Algorithm1 as Algorithm1
     from pac_wrap.method.strategies.raising import Raise as Raise
+    from pac_wrap.method.traffic.calibrate import calibrate_traffic as calibrate_traffic
+    from pac_wrap.method.traffic.review import ReviewQueue as ReviewQueue
     from pac_wrap.streams.verdict_stream import VerdictStream as VerdictStream
 
 

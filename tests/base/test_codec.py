@@ -228,7 +228,7 @@ def test_an_unknown_name_is_refused(text: str, place: str) -> None:
         ("overlap__position", 1.5, "not possible: position must lie between"),
         ("overlap__step", 0.0, "not possible: step must lie strictly"),
         ("assumptions", "none", "a list"),
-        ("assumptions", [12], "one that is known, got 12"),
+        ("assumptions", [99], "one that is known, got 99"),
         ("assumptions", [True, 2, 3], "one that is known, got True"),
         ("assumptions", [1.0, 2, 3], "one that is known, got 1.0"),
         ("assumptions", ["\x1b[2J"], "one that is known, got '.x1b"),

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import Algorithm1, Certificate, CertificateError, Guarantee, calibrate
+from pac_wrap.base.arguments import MOST_SCORES
 from pac_wrap.base.codec import MOST_BYTES
-from pac_wrap.method.promise import MOST_SCORES
 from support.patience import LIMIT
 from support.resealed import said, sealed, tampered
 from support.shell import SCRIPT, refused, write

@@ -57,7 +57,7 @@ class Aim(NamedTuple):
 # docs/decisions/0012-layout.md says why
 AIMS: Final = {
     "library: files": Aim(155, 155),
-    "library: lines": Aim(33_000, 33_000),
+    "library: lines": Aim(34_200, 34_200),
     "paper: files": Aim(35, 35),
     "paper: lines": Aim(8_500, 8_500),
     "lines of the longest file": Aim(1_000, 1_000),
@@ -74,7 +74,7 @@ AIMS: Final = {
     "files walked by decide on Parquet": Aim(22, 22),
     "calls made by Parquet with report": Aim(30_000, 30_000),
     "checks of one number by calibrate": Aim(1, 1),
-    "public names at the top": Aim(48, 48),
+    "public names at the top": Aim(51, 51),
     "functions of the command line with more than 8 parameters": Aim(0, 0),
 }
 # what may run against the order, and why
@@ -357,7 +357,7 @@ def first_line(path: Path) -> str:
 
 def house_map() -> str:
     """Return the map of the house for CONTRIBUTING.md: a row for each folder, in the order of imports."""
-    rows = ["| folder | what lives there | its files |", "|---|---|---|"]
+    rows = ["| folder | contents | its files |", "|---|---|---|"]
     found = sorted(
         (path.parent for path in files() if path.name == "__init__.py" and path.parent != ROOT),
         key=lambda folder: (PLACE[folder_of(module_of(folder))], folder),

@@ -4,6 +4,7 @@ NaN stands for a missing score. Calibration refuses it, since a point without a 
 others; decisions abstain on it, count it and report it.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,10 @@ Scores = NDArray[np.float64]
 Places = NDArray[np.intp]
 OnMissing = Literal["abstain", "stop"]
 ON_MISSING: Final[tuple[OnMissing, ...]] = ("abstain", "stop")
+# a rate, or points per so many points
+Limit = float | tuple[float, int]
+# more scores of a class than any engine counts; the exact tail stays quick up to here
+MOST_SCORES: Final = 10**12
 LEAST_DELTA: Final = 1e-5  # of bounds that hold at every threshold
 # the narrower types, as NumPy abbreviates them
 _TYPES: Final[dict[str, ScoreType]] = {"f": "float32", "e": "float16"}
@@ -43,8 +48,8 @@ def check_delta(name: str, value: float) -> float:
     delta = check_rate(name, value)
     if delta < LEAST_DELTA:
         raise InputError(
-            f"{name} must be at least {LEAST_DELTA:g} for a band, got {value!r};"
-            " below, its level would not be exact"
+            f"{name} must be at least {LEAST_DELTA:g} for a curve, got {value!r};"
+            " with a smaller one the bounds would not be exact"
         )
     return delta
 
@@ -60,6 +65,26 @@ def as_float(value: object) -> float:
         return float(value) if is_number(value) else nan  # type: ignore[arg-type]  # a number has a float
     except (OverflowError, ValueError):  # 10**400, or a Decimal that signals
         return nan
+
+
+def as_limit(name: str, given: object) -> Limit | None:
+    """Return a ceiling about traffic: a rate, or a number of points and of how many; None for none."""
+    parts: Any = given
+    if isinstance(given, str):
+        parts = re.split(r"\s*/\s*|\s+per\s+", given.strip())
+        parts = [
+            float(one.replace(",", "")) for one in parts if re.fullmatch(r"[0-9][0-9,]*(\.[0-9]+)?", one)
+        ]
+        parts = parts[0] if len(parts) == 1 else parts
+    if given is None or not isinstance(parts, tuple | list):
+        return None if given is None else check_rate(name, parts)
+    count, per = map(as_float, parts) if len(parts) == 2 else (-1.0, 0.0)
+    if not (0.0 < count < per <= MOST_SCORES and per == int(per)):
+        raise InputError(
+            f"{name} must be a rate such as 0.001, or points of so many points such as '20 per 50,000', got"
+            f" {quoted(given)}"
+        )
+    return count, int(per)
 
 
 def is_number(value: object) -> bool:

@@ -8,6 +8,7 @@ and what is promised against the promise.
 
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from functools import lru_cache, reduce
 from math import ceil, copysign, frexp, inf, ldexp, nextafter
 from struct import pack, unpack
@@ -239,12 +240,12 @@ _CEILING: Final = Context(prec=12, rounding=ROUND_CEILING)
 
 
 def rounded_up(rate: float, unit: int = 1, digits: int = 4) -> str:
-    """Return a ceiling or a delta with so many digits, never below the true one; `unit` 100 is percent."""
+    """Return a ceiling or a delta with `digits` digits, never below the true one; `unit` 100 is percent."""
     return _written(Context(prec=digits, rounding=ROUND_CEILING).multiply(_as_written(rate), unit))
 
 
 def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:
-    """Return a confidence with so many digits, never above the true one; `unit` is 100 for percent."""
+    """Return a confidence with `digits` digits, never above the true one; `unit` is 100 for percent."""
     return _written(Context(prec=digits, rounding=ROUND_FLOOR).multiply(_as_written(share), unit))
 
 
@@ -269,6 +270,14 @@ def ceiling_up(rate: float) -> float:
     return float(_CEILING.create_decimal(repr(rate)))
 
 
+def ceiling_of(stated: tuple[float, ...]) -> float:
+    """Return the rate of points per so many points, or of wrong alarms under a least precision."""
+    exact = 1 - Fraction(str(stated[0])) if len(stated) == 1 else Fraction(stated[0]) / Fraction(stated[1])
+    nearest = float(exact)
+    # the double that prints as a short number counts as that number, as everywhere
+    return nearest if Fraction(str(nearest)) <= exact else nextafter(nearest, 0.0)
+
+
 def confidence_left(*deltas: float) -> Decimal:
     """Return 1 minus the deltas, never more than that is; 0 where they leave nothing."""
     left = reduce(_FLOOR.subtract, map(_as_written, deltas), Decimal(1))
@@ -282,7 +291,7 @@ def kept_together(*shares: Decimal | float) -> Decimal:
 
 
 def equal_share(confidence: float, count: int) -> float:
-    """Return the share that each of so many deltas may take, so that together they leave a confidence."""
+    """Return the share that each of `count` deltas may take, so that together they leave a confidence."""
     return float_below(_FLOOR.divide(confidence_left(confidence), Decimal(count)))
 
 

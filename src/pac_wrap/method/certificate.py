@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import OnMissing, check_rate
+from pac_wrap.base.arguments import MOST_SCORES, OnMissing, check_rate
 from pac_wrap.base.codec import SavedAsJSON, checksum_of
 from pac_wrap.base.floats import (
     ScoreType,
@@ -33,13 +33,13 @@ from pac_wrap.method.curves.band import Given
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, tally
 from pac_wrap.method.promise import (
     LABELS,
-    MOST_SCORES,
     OF_DRAWS,
     OF_POOL,
     OF_SERIES,
     OF_SUBJECTS,
     Assumption,
     Clause,
+    Error,
     Guarantee,
     Label,
     Population,
@@ -48,12 +48,14 @@ from pac_wrap.method.promise import (
     are_independent,
     asked_by,
     assumed,
+    assumed_of_traffic,
     binding,
     check_kind,
     confidence_of_kinds,
+    confidence_of_traffic,
     points_of,
 )
-from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced
+from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced, Traffic
 from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting, Weights
 from pac_wrap.method.rule import LARGEST, Regime, Rule, Thresholds
@@ -177,7 +179,7 @@ def impossibilities(asked: Sequence[Asked], strategy: Strategy, told: Told) -> I
         yield untyped, f"the score behind a threshold of {one.of} is not a {told.score_type}"
         nobody = nobody & (n == 0)
     yield nobody, "there is no score in either class"
-    promised = {one.of.label for one in asked if one.promise is not None}
+    promised = {one.of.side for one in asked if one.promise is not None}
     if strategy.single and not strategy.one_sided and len(promised) < 2:
         yield True, f"{strategy.word} needs two ceilings, and there is only one"
 
@@ -281,7 +283,13 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
         yield from certificate.lineage.problems(guarantee, strategy)
     usual = (OF_DRAWS, OF_SUBJECTS, OF_POOL) if taken is None else (OF_SERIES,)
     tolerated = guarantee.tolerates | {"weights": certificate.weighting is not None}
-    if certificate.assumptions not in (assumed(one, **tolerated) for one in usual):
+    possible = [assumed(one, **tolerated) for one in usual]
+    if certificate.traffic is not None:
+        possible = [assumed_of_traffic(guarantee, one) for one in (False, True)]
+        yield from _traffic_problems(certificate, certificate.traffic)
+    elif any(one.of.label in ("traffic", "alarms") for one in certificate.clauses):
+        yield "a promise about traffic lacks the numbers of its points"
+    if certificate.assumptions not in possible:
         yield f"these are not the assumptions of {'draws' if taken is None else 'a series'}"
     if certificate.weighting is not None:
         yield from _weighting_problems(certificate, certificate.weighting)
@@ -301,7 +309,7 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
 def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
     """Yield contradictions in the clauses of a class, except those that the replayed strategy finds."""
     clauses = certificate.of(label)
-    kinds = [one.of.kind for one in clauses]
+    kinds = [one.of for one in clauses]
     if len(set(kinds)) < len(kinds) or len(kinds) > MOST_KINDS + 1:
         yield f"the {label} class must have 1 to {MOST_KINDS} kinds, each once"
     if certificate.by_kind and certificate.overlap.tag not in ("abstain", "hold"):
@@ -313,14 +321,32 @@ def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
             yield f"{one.beyond} {label} points lie beyond a threshold"
         if one.of.kind is not None:
             check_kind(one.of.kind)
-        elif len(clauses) > 1 and one.n != points:
+        elif len(clauses) > 1 and one.n != points and certificate.traffic is None:
             yield f"all {label} points are {points:,}, not {one.n:,}"
+
+
+def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[str]:
+    """Yield contradictions between the counts of traffic and the clauses."""
+    yield from traffic.problems()
+    wrong = traffic.alarms - traffic.right
+    for one in certificate.of("normal"):
+        asked, errors = one.asked, one.errors
+        if asked is None or one.of.kind is not None:
+            yield "a promise about traffic has no kinds"
+            continue
+        of_alarms = one.of.label == "alarms"
+        if one.n != traffic.points and not (of_alarms and one.n in (0, traffic.alarms)):
+            yield f"the promise of {one.of} is about {one.n:,} points, and there are {traffic.points:,}"
+        coins = asked.reviews is not None and asked.reviews.rate < 1.0
+        counted = traffic.alarms if one.of.error is Error.ALARM else traffic.wrong if coins else wrong
+        if errors is not None and counted > errors:
+            yield f"{counted:,} {one.of.error.value}s exceed the budget of {errors:,}"
 
 
 def _told(certificate: "Certificate") -> tuple[list[Asked], Told]:
     """Return the requests of a certificate, and the counts and scores that it has of each population."""
     deltas = {"normal": certificate.guarantee.delta_fpr, "anomalous": certificate.guarantee.delta_fnr}
-    asked = [Asked(one.of, one.asked, deltas[one.of.label]) for one in certificate.clauses]
+    asked = [Asked(one.of, one.asked, deltas[one.of.side]) for one in certificate.clauses]
 
     def found(one: Clause) -> Found:
         kept = (nan, nan) if one.certified is None else (one.certified.ceiling, one.certified.delta)
@@ -396,6 +422,8 @@ class CertificateFile:
         If ceilings were raised: whether one threshold would have kept the requested ceilings.
     sampling, weighting, lineage, provenance : object, optional
         The sampling of a series, the draw by weights, the previous certificates, the origin of the scores.
+    traffic : object, optional
+        The numbers of points, of alarms and of reviews, if traffic calibrated.
     assumptions : array
         The numbers of the assumptions of the promise.
     version : str
@@ -410,6 +438,7 @@ class CertificateFile:
     sampling: Sampling | None = field(metadata=_OPTIONAL)
     weighting: Weighting | None = field(metadata=_OPTIONAL)
     lineage: Lineage | None = field(metadata=_OPTIONAL)
+    traffic: Traffic | None = field(metadata=_OPTIONAL)
     assumptions: tuple[Assumption, ...]
     version: str
     provenance: Provenance | None = field(metadata=_OPTIONAL)
@@ -442,6 +471,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     sampling, weighting, lineage, provenance : object, optional
         The sampling of a time series, the draw by weights, the certificates that this one follows, and the
         origin of the scores. `==` and `verify` ignore the provenance.
+    traffic : Traffic, optional
+        The numbers of points, of alarms and of reviews, if traffic calibrated.
     assumptions : tuple of Assumption
         The assumptions of the promise.
     version : str
@@ -470,6 +501,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     provenance: Provenance | None = field(default=None, compare=False)
     lineage: Lineage | None = None
     weighting: Weighting | None = None
+    traffic: Traffic | None = None
 
     _header: ClassVar[dict[str, Any]] = {"format": "pac-wrap certificate", "schema": 3}
     form: ClassVar[type] = CertificateFile
@@ -514,7 +546,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         label : "normal" or "anomalous"
             The class.
         """
-        return [one for one in self.clauses if one.of.label == label]
+        return [one for one in self.clauses if one.of.side == label]
 
     @property
     def by_kind(self) -> bool:
@@ -649,6 +681,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         multiply, with the exact tails of ceilings kept as requested. Otherwise the deltas add up. For kinds
         see eqs. (99) and (100).
         """
+        if self.traffic is not None:
+            return float_below(confidence_of_traffic(self.clauses, self.assumptions))
         if self.by_kind:
             sides = (confidence_of_kinds(self.of(one), counted=self._is_counted(one)) for one in LABELS)
             return float_below(kept_together(*sides))
@@ -657,6 +691,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     @property
     def confidences(self) -> dict[str, float]:
         """The confidence of each certified ceiling, by the name of its rate."""
+        if self.traffic is not None:
+            named = ((one.certified, confidence_of_traffic([one], ())) for one in self.clauses if one.kept)
+            return {one.name: float_below(sure) for one, sure in named if one is not None}
         sure = self.overlap.confidences(self.claim, exact=self._drawn["exact"])
         return {name: float_below(one) for name, one in sure.items()}
 
@@ -712,8 +749,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def verify(
         self,
         normal: ArrayLike | Kinds,
-        anomalous: ArrayLike | Kinds,
+        anomalous: ArrayLike | Kinds | None = None,
         *,
+        reviews: ArrayLike | None = None,
         normal_weights: Weights | None = None,
         anomalous_weights: Weights | None = None,
     ) -> "Verification":
@@ -730,6 +768,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             back as a double.
         normal_weights, anomalous_weights : array-like of float, or pair of arrays, optional
             The weights that `calibrate` was given, if any, in the order of the scores.
+        reviews : array-like, optional
+            For a certificate of traffic, whose scores come first: its reviews. `anomalous` is then for
+            labelled anomalies, if there were any.
 
         Returns
         -------
@@ -746,8 +787,10 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         not verified: these points do not give this certificate; did they calibrate it?
           normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from the scores
         """
-        from pac_wrap.method.verify import verify
+        from pac_wrap.method.verify import verify, verify_traffic
 
+        if self.traffic is not None:
+            return verify_traffic(self, normal, reviews, anomalous)
         return verify(self, normal, anomalous, (normal_weights, anomalous_weights))
 
     @property
@@ -842,16 +885,16 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def to_form(self) -> CertificateFile:
         """Return the content of the certificate's file."""
         deltas = {"normal": self.guarantee.delta_fpr, "anomalous": self.guarantee.delta_fnr}
-        clauses = tuple(one.to_form(deltas[one.of.label]) for one in self.clauses)
+        clauses = tuple(one.to_form(deltas[one.of.side]) for one in self.clauses)
         return CertificateFile(clauses=clauses, **{name: getattr(self, name) for name in _KEPT})
 
     @classmethod
     def from_form(cls, found: CertificateFile) -> Self:
         """Return the certificate of a file."""
-        labels = [one.of for one in found.clauses]
+        clauses = tuple(one.clause() for one in found.clauses)
+        labels = [one.of.side for one in clauses]
         if set(labels) != set(LABELS) or labels != sorted(labels, reverse=True):
             raise CertificateError("a certificate has clauses about normal points, then about anomalous ones")
-        clauses = tuple(one.clause() for one in found.clauses)
         asked = asked_by(clauses, (found.clauses[0].delta, found.clauses[-1].delta))
         return cls(guarantee=asked, clauses=clauses, **{name: getattr(found, name) for name in _KEPT})
 

@@ -7,10 +7,12 @@ from decimal import Decimal
 from enum import Enum, StrEnum
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, cast
 
-from pac_wrap.base.arguments import check_count, check_rate, frames_inside
+from pac_wrap.base.arguments import MOST_SCORES, Limit, as_limit, check_count, check_rate, frames_inside
 from pac_wrap.base.floats import (
+    ceiling_of,
     ceiling_up,
     confidence_left,
     equal_share,
@@ -22,7 +24,7 @@ from pac_wrap.base.floats import (
 )
 from pac_wrap.base.text import LONGEST, amount, is_unicode, quoted
 from pac_wrap.errors import InputError, VacuousWarning
-from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise, Shift
+from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise, Reviews, Shift
 from pac_wrap.tails.bounds import LEAST_CEILING, Budget, exact_confidence, find_budget
 
 if TYPE_CHECKING:
@@ -33,8 +35,6 @@ Label = Literal["normal", "anomalous"]
 LABELS: Final[tuple[Label, Label]] = ("normal", "anomalous")
 # a ceiling for each kind; the key None stands for all kinds together, in their natural mix
 Ceilings = Mapping[str, float | None] | Mapping[str | None, float | None]
-# more scores of a class than any engine counts; the exact tail stays quick up to here
-MOST_SCORES: Final = 10**12
 _OPTIONAL: Final = {"optional": True}
 
 
@@ -68,33 +68,59 @@ def check_kind(kind: object) -> str:
     return str(kind)
 
 
+class Error(StrEnum):
+    """What is counted among a population's points; an abstention is never an error."""
+
+    FALSE_ALARM = "false alarm"
+    MISS = "miss"
+    ALARM = "alarm"
+    WRONG_ALARM = "wrong alarm"
+
+
+_OPTIONS: Final = {
+    ("normal", Error.FALSE_ALARM): "max_fpr",
+    ("traffic", Error.ALARM): "max_alarms",
+    ("traffic", Error.FALSE_ALARM): "max_false_alarms",
+    ("alarms", Error.WRONG_ALARM): "min_precision",
+}
+# what a promise may count, and of which points
+KNOWN: Final = {*_OPTIONS, ("anomalous", Error.MISS), ("class", Error.MISS)}
+_NAMES: Final = {
+    "max_fpr": "FPR",
+    "max_fnr": "FNR",
+    "max_alarms": "alarms",
+    "max_false_alarms": "false alarms",
+    "min_precision": "wrong alarms",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The points that a promise is about: one class, or one kind of points in it."""
+    """The points that a promise is about, and the error that is counted: a class, a kind, traffic, alarms."""
 
-    label: Literal["normal", "anomalous", "class"]
+    label: Literal["normal", "anomalous", "class", "traffic", "alarms"]
     kind: str | None = None
+    error: Error = cast("Error", None)  # noqa: RUF009  # by default that of its class, which is found below
+
+    def __post_init__(self) -> None:
+        usual = Error.FALSE_ALARM if self.label in ("normal", "traffic") else Error.MISS
+        object.__setattr__(self, "error", self.error or usual)
+
+    @property
+    def side(self) -> Label:
+        """The class of the points that its threshold protects: alarms are a matter of normal points."""
+        return "anomalous" if self.error is Error.MISS else "normal"
 
     @property
     def option(self) -> str:
         """The name of the argument that sets its ceiling."""
-        name = "max_fpr" if self.label == "normal" else "max_fnr"
+        name = _OPTIONS.get((self.label, self.error), "max_fnr")
         return name if self.kind is None else f"{name} of {quoted(self.kind)}"
 
-    @property
-    def error(self) -> "Error":
-        """The error of its points: false alarm or miss."""
-        return Error.FALSE_ALARM if self.label == "normal" else Error.MISS
-
     def __str__(self) -> str:
+        if self.side == "normal" and self.label != "normal":
+            return f"{self.label} ({self.error.value}s)" if self.label == "traffic" else self.label
         return f"{self.label} points" + (f" of kind {quoted(self.kind)}" if self.kind else "")
-
-
-class Error(StrEnum):
-    """The error of a population's points; an abstention is never an error."""
-
-    FALSE_ALARM = "false alarm"
-    MISS = "miss"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +136,9 @@ class Promise:
     delta: float
     shift: Shift | None = None
     label_noise: LabelNoise | None = None
+    # of traffic: how it was reviewed; and as it was stated: points and of how many, or the least precision
+    reviews: Reviews | None = None
+    limit: tuple[float, ...] | None = None
     # the ceiling that must hold at calibration so that this one holds despite shift and noise: eq. (70)
     at_calibration: float = field(default=0.0, init=False, repr=False, compare=False)
 
@@ -129,9 +158,9 @@ class Promise:
 
     def allowing(self, ceiling: float) -> float:
         """Return the ceiling at calibration that a ceiling needs; 0 or less if no ceiling is enough."""
-        if self.shift is None and self.label_noise is None:
+        if self.shift is None and self.label_noise is None and self.reviews is None:
             return ceiling
-        return _at_calibration(ceiling, self.shift, self.label_noise)
+        return _at_calibration(ceiling, self.shift, self.label_noise, self.reviews)
 
     @property
     def counted(self) -> float:
@@ -147,9 +176,9 @@ class Promise:
         """Return the ceiling that follows from a rate at calibration; 1 if no ceiling follows."""
         if rate == self.at_calibration:
             return self.ceiling
-        if self.label_noise is None and self.shift is None:
+        if self.label_noise is None and self.shift is None and self.reviews is None:
             return rate
-        for one in (self.label_noise, self.shift):
+        for one in (self.reviews, self.label_noise, self.shift):
             rate = rate if one is None else one.after(rate)
         return ceiling_up(rate)
 
@@ -160,8 +189,20 @@ class Promise:
 
     @property
     def name(self) -> str:
-        """The name of the error rate: FPR or FNR."""
-        return "FPR" if self.error is Error.FALSE_ALARM else "FNR"
+        """The name of the rate: FPR, FNR, alarms, false alarms or wrong alarms."""
+        return _NAMES[Population(self.of.label, None, self.error).option]
+
+    @property
+    def rate(self) -> str:
+        """The error rate that a strategy keeps with it: FPR or FNR."""
+        return "FPR" if self.of.side == "normal" else "FNR"
+
+    @property
+    def most(self) -> str:
+        """The ceiling as a number: a rate, or points per so many points."""
+        if self.limit is None or len(self.limit) == 1:
+            return rounded_up(self.ceiling)
+        return f"{self.limit[0]:,.12g} per {self.limit[1]:,.0f} points"
 
     def budget(self, n: int) -> Budget:
         """Return the error budget of n points of the population."""
@@ -170,12 +211,16 @@ class Promise:
     def __str__(self) -> str:
         confidence = rounded_down(confidence_left(self.delta))
         of = "" if self.of.kind is None else f" of {quoted(self.of.kind)}"
-        return f"{self.name}{of} <= {rounded_up(self.ceiling)} (confidence {confidence})"
+        if self.error is Error.WRONG_ALARM and self.limit:
+            return f"precision >= {rounded_down(self.limit[0])} (confidence {confidence})"
+        return f"{self.name}{of} <= {self.most} (confidence {confidence})"
 
 
 @lru_cache(maxsize=1024)
-def _at_calibration(ceiling: float, shift: Shift | None, noise: LabelNoise | None) -> float:
-    for one in (shift, noise):
+def _at_calibration(
+    ceiling: float, shift: Shift | None, noise: LabelNoise | None, reviews: Reviews | None
+) -> float:
+    for one in (shift, noise, reviews):
         ceiling = ceiling if one is None or ceiling <= 0.0 else one.before(ceiling)
     return ceiling
 
@@ -219,6 +264,14 @@ class Guarantee:
         shift of that size. A pair is for normal and for anomalous points; None tolerates no shift.
     label_noise : LabelNoise or a pair of these, optional
         How many labels of the calibration points may be wrong.
+    max_alarms, max_false_alarms : float, str or pair of numbers, optional
+        Ceilings for `calibrate_traffic`: of the share of points that raise an alarm, and of the share that
+        raise one and are normal. "20 per 50,000", "20/50000" and (20, 50_000) mean 20 of 50,000 points on
+        average. With one of these or `min_precision`, only the other ceilings that are given are promised.
+    min_precision : float, optional
+        The least share of alarms that are right, for `calibrate_traffic`.
+    reviews : Reviews, optional
+        How traffic was reviewed, unless every point without a review is to count as normal.
 
     Raises
     ------
@@ -234,6 +287,8 @@ class Guarantee:
     0.025
     >>> print(Guarantee(max_fpr=None, max_fnr={"card stolen": 0.02, "account takeover": 0.1}))
     FNR of 'card stolen' <= 0.02 (confidence 0.95), FNR of 'account takeover' <= 0.1 (confidence 0.95)
+    >>> print(Guarantee(max_false_alarms="20 per 50,000"))
+    false alarms <= 20 per 50,000 points (confidence 0.95)
     """
 
     max_fpr: float | None
@@ -249,22 +304,41 @@ class Guarantee:
     # normal and anomalous; None where neither tolerates any
     shift: tuple[Shift | None, ...] | None = field(default=None, metadata=_OPTIONAL)
     label_noise: tuple[LabelNoise | None, ...] | None = field(default=None, metadata=_OPTIONAL)
+    # of traffic: a rate, or points per so many points
+    max_alarms: Limit | None = field(default=None, metadata=_OPTIONAL)
+    max_false_alarms: Limit | None = field(default=None, metadata=_OPTIONAL)
+    min_precision: float | None = field(default=None, metadata=_OPTIONAL)
+    reviews: Reviews | None = field(default=None, metadata=_OPTIONAL)
 
     def __init__(
         self,
-        max_fpr: float | Ceilings | None = 0.05,
-        max_fnr: float | Ceilings | None = 0.05,
+        max_fpr: float | Ceilings | EllipsisType | None = ...,
+        max_fnr: float | Ceilings | EllipsisType | None = ...,
         delta_fpr: float | None = None,
         delta_fnr: float | None = None,
         *,
         confidence: float | None = None,
         shift: "Shift | tuple[Shift | None, ...] | None" = None,
         label_noise: "LabelNoise | tuple[LabelNoise | None, ...] | None" = None,
+        max_alarms: Limit | str | None = None,
+        max_false_alarms: Limit | str | None = None,
+        min_precision: float | None = None,
+        reviews: Reviews | None = None,
     ) -> None:
+        limits = {
+            Error.ALARM: as_limit("max_alarms", max_alarms),
+            Error.FALSE_ALARM: as_limit("max_false_alarms", max_false_alarms),
+            Error.WRONG_ALARM: None if min_precision is None else check_rate("min_precision", min_precision),
+        }
+        of_traffic = reviews is not None or any(one is not None for one in limits.values())
+        default = None if of_traffic else 0.05
+        max_fpr = default if isinstance(max_fpr, EllipsisType) else max_fpr
+        max_fnr = default if isinstance(max_fnr, EllipsisType) else max_fnr
         kinds = (*kinds_of("normal", max_fpr), *kinds_of("anomalous", max_fnr))
         given: tuple[Any, ...] = (max_fpr, max_fnr)
         sides = [one.get(None) if isinstance(one, Mapping) else one for one in given]
-        count = sum(rate is not None for rate in (*sides, *(one.ceiling for one in kinds)))
+        wanted = *sides, *(one.ceiling for one in kinds), *limits.values()
+        count = sum(rate is not None for rate in wanted)
         if not count:
             raise InputError("max_fpr and max_fnr are both none; promise at least one of them")
         usual = 0.05
@@ -288,7 +362,7 @@ class Guarantee:
         shifts: tuple[Shift | None, ...] = _pair("shift", shift, SHIFTS, there)
         noises = _pair("label_noise", label_noise, (LabelNoise,), there)
         promises = tuple(
-            Promise(of, of.error, rate, deltas[side], shifts[side], noises[side])
+            Promise(of, of.error, rate, deltas[side], shifts[side], noises[side], None if side else reviews)
             for side, label in enumerate(LABELS)
             for of, rate in (
                 *((Population(label, one.kind), one.ceiling) for one in kinds if one.label == label),
@@ -296,10 +370,38 @@ class Guarantee:
             )
             if rate is not None
         )
+        if of_traffic:
+            promises = *_of_traffic(limits, deltas[0], reviews), *promises
+            self._check_traffic(promises, kinds, any((*shifts, *noises)), confidence, reviews)
         tolerated = (one if any(one) else None for one in (shifts, noises))
-        values = (*rates, *deltas, kinds, confidence, promises, *tolerated)
+        values = (*rates, *deltas, kinds, confidence, promises, *tolerated, *limits.values(), reviews)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
+
+    @staticmethod
+    def _check_traffic(
+        promises: "Sequence[Promise]",
+        kinds: object,
+        tolerant: bool,
+        confidence: object,
+        reviews: Reviews | None,
+    ) -> None:
+        """Refuse promises about traffic in combinations without a proof."""
+        if kinds or tolerant or confidence is not None:
+            raise InputError(
+                "promises about traffic work without kinds, shift, label_noise and confidence; remove these,"
+                " and give delta_fpr and delta_fnr"
+            )
+        of = {(one.of.label, one.error) for one in promises}
+        if reviews is not None and reviews.rate < 1.0 and ("alarms", Error.WRONG_ALARM) in of:
+            raise InputError(
+                "min_precision needs every alarm reviewed, so a rate of reviews below 1 does not work with it"
+            )
+        if ("normal", Error.FALSE_ALARM) in of and (reviews is None or not reviews.max_anomalies):
+            raise InputError(
+                "max_fpr from traffic needs the largest share of anomalies in it; give"
+                " reviews=Reviews(max_anomalies=0.02)"
+            )
 
     @property
     def fpr(self) -> Promise | None:
@@ -313,6 +415,11 @@ class Guarantee:
 
     def _whole(self, label: Label) -> Promise | None:
         return next((one for one in self.promises if one.of.label == label and one.of.kind is None), None)
+
+    @property
+    def of_traffic(self) -> bool:
+        """Whether traffic and its reviews keep any of the promises."""
+        return any(one.reviews is not None or one.of.label in ("traffic", "alarms") for one in self.promises)
 
     @property
     def tolerance(self) -> tuple[str, ...]:
@@ -347,6 +454,20 @@ def with_deltas(asked: Guarantee, delta_fpr: float, delta_fnr: float) -> Guarant
     return replace(asked, delta_fpr=delta_fpr, delta_fnr=delta_fnr)
 
 
+def _of_traffic(
+    limits: Mapping[Error, Limit | None], delta: float, reviews: Reviews | None
+) -> Iterator[Promise]:
+    """Yield the promises about traffic, each with the reviews that its ceiling depends on."""
+    for error, limit in limits.items():
+        if limit is None:
+            continue
+        label: Any = "alarms" if error is Error.WRONG_ALARM else "traffic"
+        stated = limit if isinstance(limit, tuple) else (limit,) if label == "alarms" else None
+        rate = limit if isinstance(limit, float) and stated is None else ceiling_of(stated or ())
+        seen = None if error is Error.ALARM or reviews is None else replace(reviews, max_anomalies=0.0)
+        yield Promise(Population(label, None, error), error, rate, delta, reviews=seen, limit=stated)
+
+
 _USUAL: Final = Guarantee()
 
 
@@ -358,6 +479,11 @@ def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee
     asked = _USUAL if given is None else given
     if not isinstance(asked, Guarantee):
         raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
+    if asked.of_traffic:
+        raise InputError(
+            f"{asked.promises[0].of.option} is promised for traffic; write calibrate_traffic(scores, reviews,"
+            " guarantee), or --review in the shell"
+        )
     if asked.kinds and not by_kind:
         of = asked.kinds[0]
         raise InputError(
@@ -426,6 +552,24 @@ class Assumption(Enum):
         " promise is about a mixture of these groups with the shares they have among the calibration points",
     )
 
+    TRAFFIC = (
+        12,
+        "the traffic is a random sample of all points that come, independent of each other: whole days, not"
+        " busy hours, and not the alarms alone",
+    )
+    STEADY = 13, "the distribution of traffic does not shift, nor does its share of anomalies"
+    REVIEWED = (
+        14,
+        "points that review calls anomalies are anomalies, except as often as the promise tolerates; coins"
+        " and the share of anomalies are as stated",
+    )
+    ANOMALIES = (
+        15,
+        "the labelled anomalies are independent draws from the distribution of future anomalies, whatever"
+        " their scores",
+    )
+    APART = 16, "the labelled anomalies are a sample independent of the traffic"
+
     def __str__(self) -> str:
         return self.sentence
 
@@ -452,6 +596,17 @@ def assumed(
         found = tuple(_MISLABELLED.get(one, one) for one in usual)
     more = ((Assumption.WEIGHTS, weights), (Assumption.BOUNDED_SHIFT, shift), (Assumption.LABELS, noise))
     return found + tuple(one for one, there in more if there)
+
+
+def assumed_of_traffic(asked: Guarantee, independent: bool) -> tuple[Assumption, ...]:
+    """Return the assumptions of promises about traffic, and perhaps about labelled anomalies."""
+    found = [Assumption.TRAFFIC, Assumption.HELD_OUT, Assumption.STEADY]
+    found += [Assumption.REVIEWED] * any(
+        one.of.side == "normal" and one.error is not Error.ALARM for one in asked.promises
+    )
+    if asked.fnr is not None:
+        found += [Assumption.ANOMALIES, *[Assumption.APART] * independent]
+    return tuple(found)
 
 
 def are_independent(assumptions: tuple[Assumption, ...]) -> bool:
@@ -556,7 +711,7 @@ class Clause:
                 yield f"the budget of {of} is {exact}, not {self.errors}"
         if (self.threshold is None) != (self.certified is None):
             yield f"the threshold of {of} and its ceiling must both be there, or neither"
-        never = inf if self.of.label == "normal" else -inf
+        never = inf if self.of.side == "normal" else -inf
         if self.vacuous and self.threshold != never:
             yield f"the threshold of {of} must be {never}: it has too few labels"
 
@@ -576,6 +731,8 @@ class Clause:
             delta=delta if asked is None else asked.delta,
             shift=None if asked is None else asked.shift,
             label_noise=None if asked is None else asked.label_noise,
+            reviews=None if asked is None else asked.reviews,
+            limit=None if asked is None else asked.limit,
             certified=certified,
             n=self.n,
             digest=self.digest,
@@ -637,16 +794,20 @@ class Written:
 
     Parameters
     ----------
-    of : "normal", "anomalous" or "class"
-        The class of the points.
+    of : "normal", "anomalous", "class", "traffic" or "alarms"
+        The class of the points; or all points that come, or those that raise an alarm.
     kind : str, optional
         Their kind, or the name of their class if there are more than two.
-    error : "false alarm" or "miss"
-        The error that is counted.
+    error : "false alarm", "miss", "alarm" or "wrong alarm"
+        What is counted.
     ceiling, delta : float or None
         The requested ceiling and delta; without a ceiling, the points were only counted.
     shift, label_noise : object, optional
         The shift and the label noise that the promise tolerates.
+    reviews : object, optional
+        How traffic was reviewed.
+    limit : array, optional
+        A ceiling about traffic as it was stated: points, and of how many; or the least precision.
     certified : object, optional
         The certified promise, if it differs from the requested one.
     n : int
@@ -663,13 +824,15 @@ class Written:
         How many of these points lie beyond the threshold of the other class.
     """
 
-    of: Literal["normal", "anomalous", "class"]
+    of: Literal["normal", "anomalous", "class", "traffic", "alarms"]
     kind: str | None = field(metadata=_OPTIONAL)
     error: Error
     ceiling: float | None
     delta: float
     shift: Shift | None = field(metadata=_OPTIONAL)
     label_noise: LabelNoise | None = field(metadata=_OPTIONAL)
+    reviews: Reviews | None = field(metadata=_OPTIONAL)
+    limit: tuple[float, ...] | None = field(metadata=_OPTIONAL)
     certified: Certified | None = field(metadata=_OPTIONAL)
     n: int
     digest: str | None
@@ -684,13 +847,14 @@ class Written:
             raise InputError(
                 f"there cannot be {self.n:,} {self.of} scores; a class has at most {MOST_SCORES:,}"
             )
-        of = Population(self.of, self.kind)
-        if self.error is not of.error:
+        of = Population(self.of, self.kind, self.error)
+        if (of.label, of.error) not in KNOWN:
             raise InputError(f"the error of {of} cannot be a {self.error.value}")
         asked = certified = None
         if self.ceiling is not None:
             ceiling, delta = self._checked(self.ceiling, self.delta)
-            asked = certified = Promise(of, self.error, ceiling, delta, self.shift, self.label_noise)
+            more = self.shift, self.label_noise, self.reviews, self.limit
+            asked = certified = Promise(of, self.error, ceiling, delta, *more)
         if self.certified is not None:
             certified = None
             if self.certified.ceiling is not None and asked is not None:
@@ -709,15 +873,23 @@ class Written:
         return Clause(of, asked, certified, self.n, self.digest, budget, self.threshold, self.beyond)
 
     def _checked(self, ceiling: float, delta: float) -> tuple[float, float]:
-        rate = "fpr" if self.of == "normal" else "fnr"
-        option = Population(self.of, self.kind).option
-        return check_rate(option, ceiling), check_rate(f"delta_{rate}", delta)
+        of = Population(self.of, self.kind, self.error)
+        rate = "fpr" if of.side == "normal" else "fnr"
+        return check_rate(of.option, ceiling), check_rate(f"delta_{rate}", delta)
 
 
 def asked_by(clauses: Sequence[Clause], deltas: tuple[float, float]) -> Guarantee:
     """Return the promises that all clauses ask for as one guarantee, given the delta of each class."""
     sides: dict[str, Any] = {}
     tolerated: list[tuple[Any, Any]] = []
+    for one in clauses:
+        if one.asked is not None and one.of.option not in ("max_fpr", "max_fnr") and one.of.kind is None:
+            stated = one.asked.limit
+            sides[one.of.option] = (
+                one.asked.ceiling if stated is None else stated[0] if len(stated) < 2 else stated
+            )
+        if one.asked is not None and one.asked.reviews is not None:
+            sides["reviews"] = one.asked.reviews  # that of max_fpr, which comes last, says most
     for label, name in zip(LABELS, ("max_fpr", "max_fnr"), strict=True):
         own = [one for one in clauses if one.of.label == label]
         ceilings = {one.of.kind: None if one.asked is None else one.asked.ceiling for one in own}
@@ -741,7 +913,7 @@ def binding(clauses: Sequence[Clause], *, counted: bool) -> Clause:
         return Clause(Population(clauses[0].of.label), None, None, points_of(clauses), None)
     if counted:
         return max(promised, key=lambda one: inf if one.ceiling is None else one.ceiling)
-    sign = 1 if promised[0].of.label == "normal" else -1
+    sign = 1 if promised[0].of.side == "normal" else -1
     never = inf * sign
 
     def place(one: Clause) -> tuple[int, bool]:
@@ -752,6 +924,8 @@ def binding(clauses: Sequence[Clause], *, counted: bool) -> Clause:
 
 def points_of(clauses: Sequence[Clause]) -> int:
     """Return how many points a class has; the clause of all kinds together adds none."""
+    if clauses[0].of.label in ("traffic", "alarms"):  # all of them are about the same points
+        return clauses[0].n
     return sum(one.n for one in clauses if one.of.kind is not None or len(clauses) == 1)
 
 
@@ -774,6 +948,25 @@ def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
     whole = [Decimal(repr(delta)) for kind, delta in deltas.items() if kind is None and several]
     named = (confidence_left(delta) for kind, delta in deltas.items() if kind is not None or not several)
     return max(Decimal(0), kept_together(*named) - sum(whole))
+
+
+def confidence_of_traffic(clauses: Sequence[Clause], assumptions: tuple[Assumption, ...]) -> Decimal:
+    """Return the confidence that all promises about traffic hold together: eqs. (143) and (151).
+
+    Promises about the same traffic share one threshold, so the smallest confidence holds for all; precision
+    adds its delta. That of anomalies multiplies if they are an independent sample, else its delta adds.
+    """
+    kept = [one for one in clauses if one.kept]
+    alarms = [one.confidence for one in kept if one.of.side == "normal" and one.of.label != "alarms"]
+    # precision is tested at several ranks, so no tail is exact
+    precise = [
+        Decimal(repr(one.certified.delta)) for one in kept if one.certified and one.of.label == "alarms"
+    ]
+    missed = [one.confidence for one in kept if one.of.side == "anomalous"]
+    side = max(Decimal(0), min(alarms, default=Decimal(1)) - sum(precise))
+    if Assumption.APART in assumptions:
+        return kept_together(side, *missed)
+    return max(Decimal(0), side - sum(1 - one for one in missed))
 
 
 def warn_of_lacking(clauses: Iterable[Clause]) -> None:

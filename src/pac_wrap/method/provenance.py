@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import as_float, check_choice, check_count, check_positive, check_rate, is_number
 from pac_wrap.base.floats import rounded_up
-from pac_wrap.base.text import LONGEST, quoted, visible
+from pac_wrap.base.text import LONGEST, amount, quoted, visible
 from pac_wrap.errors import InputError, PACWrapWarning
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Doubt:
             warnings.warn(
                 f"{self._outside:,} of the first {self._seen:,} scores lie outside those of the calibration,"
                 f" {self._known.lowest:.6g} to {self._known.highest:.6g}; check that they come from the same"
-                " detector, and that points were labelled whatever their scores",
+                " detector, and that points were labelled without regard to their scores",
                 PACWrapWarning,
                 stacklevel=2,
             )
@@ -270,8 +270,8 @@ class Sampling:
     def worth(self) -> str:
         """The effective sample sizes of the windows, in words."""
         pairs = (("normal", self.effective_normal), ("anomalous", self.effective_anomalous))
-        known = [f"about {size:,.0f} independent {name} scores" for name, size in pairs if size is not None]
-        unknown = [f"it is unknown what the {name} scores are worth" for name, size in pairs if size is None]
+        known = [f"about {amount(round(n), f'independent {of} score')}" for of, n in pairs if n is not None]
+        unknown = [f"the effective size of the {of} scores is unknown" for of, n in pairs if n is None]
         return "; ".join([f"worth {' and '.join(known)}"] * bool(known) + unknown)
 
     def __str__(self) -> str:
@@ -283,6 +283,43 @@ class Sampling:
         if self.length == 1:
             return f"{'every step' if self.every == 1 else f'one in every {self.every:,} steps'}, {split}"
         return f"windows of {self.length:,} in every {self.every:,} steps ({self.reduce}), {split}"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The traffic behind a certificate and its reviews; of all points, and of those that raise an alarm.
+
+    Attributes
+    ----------
+    points, unscored : int
+        The number of points, and of those without a score.
+    found, cleared : int
+        How many points review found anomalous, and how many it found normal.
+    alarms, right, wrong : int
+        How many points reach the threshold, how many of them review found anomalous, and how many normal.
+    """
+
+    points: int
+    unscored: int
+    found: int
+    cleared: int
+    alarms: int
+    right: int
+    wrong: int
+
+    @property
+    def unreviewed(self) -> int:
+        """The number of alarms that nobody reviewed; they count as wrong."""
+        return self.alarms - self.right - self.wrong
+
+    def problems(self) -> Iterator[str]:
+        """Yield contradictions among the counts."""
+        if min(getattr(self, one.name) for one in fields(self)) < 0:
+            yield "a count of traffic is negative"
+        elif self.unscored + max(self.alarms, self.found + self.cleared) > self.points:
+            yield f"traffic of {self.points:,} points has fewer points with a score than alarms or reviews"
+        elif self.right > self.found or self.wrong > self.cleared or self.unreviewed < 0:
+            yield "there are more reviewed alarms than reviews"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,9 @@ from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_grou
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn, shown
 from pac_wrap.method.kinds import KindRequest, certify_mappings
-from pac_wrap.method.promise import LABELS
+from pac_wrap.method.promise import LABELS, Assumption
 from pac_wrap.method.robust.weights import Weights
+from pac_wrap.method.traffic.calibrate import calibrate_traffic
 
 T = TypeVar("T")
 
@@ -76,10 +77,12 @@ class Verification:
 def verify(
     certificate: Certificate,
     normal: ArrayLike | Kinds,
-    anomalous: ArrayLike | Kinds,
+    anomalous: ArrayLike | Kinds | None,
     weights: tuple[Weights | None, Weights | None] = (None, None),
 ) -> Verification:
     """Return how a certificate differs from the one that the scores of its two classes give."""
+    if anomalous is None:
+        raise InputError("anomalous is missing; pass the calibration scores of both classes")
     drawn_by = certificate.weighting
     for label, weight in zip(LABELS, weights, strict=True):
         drawn = drawn_by is not None and getattr(drawn_by, label) is not None
@@ -104,6 +107,30 @@ def verify(
         return certify_weighted(request, (low, high), weights, drawn_by.bound, drawn_by.seed)
 
     made = _quietly(again)
+    return compare(certificate, replace(made, score_type=kind, rule=made.rule.before_rounding(kind)))
+
+
+def verify_traffic(
+    certificate: Certificate, scores: Any, reviews: ArrayLike | None, anomalous: Any = None
+) -> Verification:
+    """Return how a certificate of traffic differs from the one that its scores and reviews give."""
+    kind, independent = certificate.score_type, Assumption.APART in certificate.assumptions
+    if isinstance(scores, Mapping) or isinstance(anomalous, Mapping):
+        raise InputError("this certificate was made from traffic; pass one array of scores, and reviews=")
+    given = as_array(scores, "scores")
+    values = as_scores(given, "scores", missing=True)
+    values = rounded(values, kind) if is_narrower(kind, type_of(given)) else values
+    others = None if anomalous is None else as_made(kind, anomalous, "anomalous")
+    made = _quietly(
+        partial(
+            calibrate_traffic,
+            values,
+            reviews,
+            certificate.guarantee,
+            anomalous=others,
+            independent=independent,
+        )
+    )
     return compare(certificate, replace(made, score_type=kind, rule=made.rule.before_rounding(kind)))
 
 
@@ -183,6 +210,7 @@ def _of_clauses(found: Any, expected: Any) -> Iterator[str]:
             yield f"the {of.label} {what} only {where}"
         else:
             name = of.label if of.kind is None else f"{of.label} {quoted(of.kind)}"
+            name = f"{of.error.value}s" if of.label in ("traffic", "alarms") else name
             yield from _differences(flat(said[of]), flat(made[of]), f"{name}.")
     theirs, ours = ({**flat(each), "clauses": None} for each in (found, expected))
     yield from _differences(theirs, ours)

@@ -25,6 +25,7 @@ from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import is_upside_down, rough_auc
 from pac_wrap.report.account import Account, Fact, Status, facts_of, sentence
 from pac_wrap.report.numbers import about, ceiling, confidence, percent, shortened, sure, told_apart
+from pac_wrap.report.traffic import facts_in_short, headline_of, status_of
 from pac_wrap.tails.bounds import Budget, Rate, upper_bound
 
 # [low, high), None for an open end, which includes infinite scores
@@ -53,14 +54,19 @@ _BRIEFLY: Final = {
     Assumption.INDEPENDENT: "independent points, of one distribution per class",
     Assumption.HELD_OUT: "a detector that was trained without them and stays the same",
     Assumption.NO_SHIFT: "no distribution shift",
-    Assumption.MIXING: "mixing: windows so far apart are as good as independent",
+    Assumption.MIXING: "mixing: windows this far apart are practically independent",
     Assumption.STATIONARY: "a stationary series",
-    Assumption.SUBJECTS: "points of one subject that are as good as independent",
+    Assumption.SUBJECTS: "points of one subject that are practically independent",
     Assumption.ONE_SOURCE: "independent calibration points, of one distribution per class",
     Assumption.BOUNDED_SHIFT: "no more distribution shift than is tolerated",
     Assumption.LABELS: "no more label noise than is tolerated",
     Assumption.WEIGHTS: "weights that are right and nowhere exceed their bound",
     Assumption.POOLED: "independent points, and groups in the mix of the calibration points",
+    Assumption.TRAFFIC: "a random sample of all that comes",
+    Assumption.STEADY: "no shift of traffic",
+    Assumption.REVIEWED: "reviews that find only anomalies anomalous",
+    Assumption.ANOMALIES: "labelled anomalies that are random ones",
+    Assumption.APART: "and independent of the traffic",
 }
 
 
@@ -139,6 +145,16 @@ def account_in_short(result: Certificate | Report) -> Account:
     certificate, kinds = report.certificate, report.certificate.by_kind
     known, source = certificate.provenance or Provenance(), report.source
     column, tables = (None, None) if source is None else (source.score, source.tables)
+    if certificate.traffic is not None:
+        rule = rule_words(certificate.rule)
+        told = (
+            *facts_in_short(certificate, rule, briefly(certificate.assumptions)),
+            *made_facts(certificate),
+        )
+        heading = title(report.detector, known, column).replace("Error rates", "Alarms")
+        names, form = subtitle(known, tables), ("pac-wrap report of traffic", 1)
+        status, headline = status_of(certificate), headline_of(certificate)
+        return Account(heading, names, status, headline, facts=told, form=form)
     return Account(
         title(report.detector, known, column) + ", by kind" * kinds,
         subtitle(known, tables),
@@ -329,7 +345,7 @@ def _labels(certificate: Certificate, clause: Clause) -> str:
     if certificate.regime is not Regime.OVERLAPPING or clause.beyond is None or budget is None:
         return clause.words
     other = "FNR" if clause.of.label == "normal" else "FPR"
-    return f"{clause.words}; one threshold keeping the {other} makes {clause.beyond:,}"
+    return f"{clause.words}; a threshold for the {other} alone makes {clause.beyond:,}"
 
 
 def briefly(assumptions: Sequence[Assumption]) -> str:
@@ -374,18 +390,20 @@ def noted_facts(known: Provenance | None) -> Iterator[Fact]:
 
 def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
     """Return sentences about the missing labels and about the errors that one threshold would make."""
+    if certificate.traffic is not None:
+        return (headline_of(certificate),)
     sentences = []
     for side in sides_of(certificate):
         budget = side.budget
         if budget is not None and budget.errors is None:
             sentences.append(
-                f"{side.n:,} {side.of.label} scores cannot certify {side.name} <="
+                f"{amount(side.n, f'{side.of.label} score')} cannot certify {side.name} <="
                 f" {rounded_up(side.afterwards(budget.rate))} at delta = {rounded_up(budget.delta)}; at least"
                 f" {side.n + side.missing:,} are needed{_instead(side, budget)}"
             )
         elif budget is None and side.asked is not None:
             sentences.append(
-                f"{side.n:,} {side.of.label} scores certify no {side.name} below 1 at this threshold"
+                f"at this threshold, no {side.name} below 1 follows from {amount(side.n, 'label')}"
             )
     return (*sentences, *_beyond(certificate))
 
@@ -394,6 +412,8 @@ def shortfall_of(certificate: Certificate) -> str | None:
     """Return one sentence about promises that lack labels, with the number needed; None if none does."""
     if not certificate.empty:
         return None
+    if certificate.traffic is not None:
+        return headline_of(certificate).split("confidence. ")[-1]
     asked = [side for side in sides_of(certificate) if side.asked is not None]
     if all(side.ceiling is None for side in asked):
         return f"nothing is promised: {certificate.overlap.unreached}; every point is left undecided"
@@ -406,8 +426,7 @@ def _why(side: Side) -> str:
     n, budget = side.n, side.budget
     labels = amount(n, "label") if n else "no labels"
     if budget is None:
-        bound = "which bound it" if n else "so it is bounded"
-        return f"({labels}, {bound} nowhere below 1 at this threshold)"
+        return f"({labels}, so no bound below 1 at this threshold)"
     return f"({labels}; {side.n + side.missing:,} needed{_instead(side, budget)})"
 
 
@@ -427,7 +446,7 @@ def _beyond(certificate: Certificate) -> Iterator[str]:
         if certificate.regime is not Regime.VACUOUS and clause.beyond is not None and clause.budget:
             yield (
                 f"{clause.beyond:,} of {clause.n:,} {clause.of.label} scores lie {beyond};"
-                f" {clause.budget.errors:,} errors are allowed"
+                f" {amount(clause.budget.errors or 0, 'error')} allowed"
             )
 
 
@@ -438,20 +457,20 @@ def binding_words(certificate: Certificate) -> Iterator[str]:
         if one.threshold is None or budget is None or len(own) == 1:
             continue
         labels = amount(one.n, "label")
-        text = f"{label} points of {called(one)} set the threshold {about(one.threshold)}"
+        text = f"{label} points of {called(one)} set the threshold at {about(one.threshold)}"
         if budget.errors is None:
             needed = one.n + budget.missing
             text = f"{label} points of {called(one)} have {labels}, and any threshold needs {needed:,}"
         if others := [other for other in own if other.of != one.of and other.threshold is not None]:
             following = binding(others, counted=False)
-            text += f"; without them, {called(following)} would set {about(following.threshold or 0.0)}"
+            text += f"; without them, {called(following)} would set it at {about(following.threshold or 0.0)}"
         yield text
         if budget.errors is None:
             continue
         more = Budget.of(_MORE * one.n, budget.rate, budget.delta)
         now, then = (rounded_down((some.errors or 0) / some.n, 100, 4) for some in (budget, more))
         yield (
-            f"{labels} allow {budget.errors:,} errors ({now} %, for a ceiling of"
+            f"{labels} allow {amount(budget.errors, 'error')} ({now} %, for a ceiling of"
             f" {rounded_up(budget.rate, 100)} %); {more.n:,} would allow {then} %"
         )
 
@@ -592,7 +611,7 @@ def notes(certificate: Certificate) -> Iterator[str]:
     if changes:
         why = "One threshold could not keep the promise that was asked for"
         if certificate.separable:
-            why = "The ladder of raise begins above the ceilings that one threshold keeps here"
+            why = "The lowest ceilings that raise tries are above those that one threshold keeps here"
         yield f"{why}: {'; '.join(changes)}."
 
 

@@ -108,6 +108,11 @@ class Shares(NamedTuple):
 
 def kept_by(one: "Certificate") -> "tuple[Promise | None, Promise | None]":
     """Return the certified promises about the FPR and the FNR; a certificate without them is refused."""
+    if one.traffic is not None:
+        raise InputError(
+            "this certificate bounds alarms among all traffic, not the error rates of each class, from which"
+            " precision and workload follow; ask calibrate_traffic for max_alarms and min_precision"
+        )
     if one.by_kind:
         raise InputError(
             "precision and workload depend on the mix of kinds, which a certificate by kind does not know;"

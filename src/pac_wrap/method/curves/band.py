@@ -347,8 +347,8 @@ class Given(Strategy):
         number = as_float(self.threshold)
         if not isfinite(number):
             raise InputError(
-                f"threshold must be a finite number, got {quoted(self.threshold)}; the largest double stands"
-                " for an alarm at inf alone"
+                f"threshold must be a finite number, got {quoted(self.threshold)}; to raise an"
+                " alarm at inf alone, take the largest double"
             )
         object.__setattr__(self, "threshold", unsigned_zero(number))
         for name in ("top_fpr", "top_fnr"):

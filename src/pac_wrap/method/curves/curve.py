@@ -288,7 +288,7 @@ class Curve(Traced, SavedAsJSON):
             name, asked, kept, other, side = "fnr", max_fnr, fnr, fpr, self.anomalous
         ceiling = check_rate(f"max_{name}", asked)
         if (place := best(kept, other, ceiling)) is None:
-            least = f"{side.n:,} labels of its class bound it by {rounded_up(kept.min())} at best"
+            least = f"the lowest bound is {rounded_up(kept.min())} (labels of the class: {side.n:,})"
             raise InputError(f"no threshold keeps max_{name} = {ceiling!r}; {least}")
         return self.at(float(places[place]))
 

@@ -69,7 +69,7 @@ class GroupMeasured:
         lines = [f"{name:<{width}}  FPR {found.fpr}  FNR {found.fnr}" for name, found in listed]
         more = sum(1 for _ in rows)
         if more:
-            lines.insert(-1, f"and {more:,} more groups")
+            lines.insert(-1, f"and {more:,} more")
         over = ", ".join(f"{rate} of {shown(group)}" for group, rate in self.exceeded[:_LISTED])
         if len(self.exceeded) > _LISTED:
             over += f" and {len(self.exceeded) - _LISTED:,} more"
@@ -140,9 +140,9 @@ class Gap:
         first, second = map(shown, self.farthest)
         confidence = rounded_down(confidence_left(self.delta), 100, 4)
         return (
-            f"{self.rate}: certified fair within {rounded_up(self.bound, 100, 3)} percentage points"
-            f" (confidence {confidence} %, on top of the promises). No two of {len(self.groups):,} groups,"
-            f" each under its own rule, are farther apart; {first} and {second} may be that far.{left}"
+            f"{self.rate}: no two of {len(self.groups):,} groups, each under its own rule, differ by more"
+            f" than {rounded_up(self.bound, 100, 3)} percentage points (confidence {confidence} %, in"
+            f" addition to the promises); {first} and {second} may differ by that much.{left}"
         )
 
 

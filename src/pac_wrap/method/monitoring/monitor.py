@@ -289,6 +289,10 @@ class Monitor:
     ) -> None:
         if not isinstance(certificate, Certificate | GroupCertificate):
             raise no_certificate(certificate)
+        if isinstance(certificate, Certificate) and certificate.traffic is not None:
+            raise InputError(
+                "a monitor watches the error rates of classes; this certificate is about traffic"
+            )
         if isinstance(certificate, Certificate) and certificate.by_kind:
             raise InputError(f"certificate must be without kinds; {KINDS_APART}")
         if curve is not None and not isinstance(curve, Curve):
@@ -324,12 +328,12 @@ class Monitor:
 
     @property
     def members(self) -> dict[tuple[Group, ...], Member]:
-        """The monitored groups that occurred: a pool has several groups as its key, all rows have none."""
+        """The monitored groups that occurred: the key of a pool has several groups, that of all rows none."""
         return {self._groups(place): member for place, member in sorted(self._members.items())}
 
     @property
     def alarm(self) -> Alarm | None:
-        """The first alarm, with groups the first of the first group that has one; None without alarms."""
+        """The first alarm, or None; with groups, that of the first group that has one."""
         return next(iter(self.alarms), None)
 
     @property
@@ -380,8 +384,8 @@ class Monitor:
         scores : array-like of float, optional
             The score of each row; NaN for a row without one. A monitor with a curve needs scores.
         id : str, optional
-            The name of the batch. A repeated name, among the last 1,000, raises an error; once it may come
-            again, for late labels.
+            The name of the batch. The name of one of the last 1,000 batches raises an error, except once
+            with `late`.
         late : bool
             Whether these rows were fed before without their labels; then only FPR and FNR count them.
         more : bool
@@ -636,8 +640,9 @@ def recalibrate(
     """
     if not isinstance(certificate, Certificate):
         raise no_certificate(certificate, GroupCertificate=_AGAIN)
-    if certificate.by_kind:
-        raise InputError(f"certificate must be without kinds; {_AGAIN}")
+    if certificate.by_kind or certificate.traffic is not None:
+        of = "without kinds" if certificate.traffic is None else "of labelled classes, not of traffic"
+        raise InputError(f"certificate must be {of}; {_AGAIN}")
     check_aligned("scores", scores, "labels", labels)
     values, mask = as_array(scores, "scores"), as_anomaly_mask(labels, anomaly_label)
     check_same_length("scores", values.size, "labels", mask.size)

@@ -86,7 +86,7 @@ def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> P
     low, high = np.sort(as_scores(normal, "normal")), np.sort(as_scores(anomalous, "anomalous"))
     fpr, fnr = guarantee.fpr, guarantee.fnr
     if fpr is None or fnr is None:
-        raise InputError("a pilot sample needs two ceilings, since one alone never fails; set both")
+        raise InputError("a pilot sample needs two ceilings, since one alone can always be kept; set both")
     if not low.size or not high.size:
         raise InputError(
             f"a pilot sample needs points of both classes, got {low.size:,} normal and {high.size:,}"
@@ -149,7 +149,7 @@ class Plan:
                 lowest = one.promise.afterwards(upper_bound(0, budget.n, budget.delta))
                 allowed = f", {budget.missing:,} missing"
                 if budget.errors is not None:
-                    allowed = f" tolerate {budget.errors:,} errors"
+                    allowed = f" tolerate {budget.errors:,} error{'s' * (budget.errors != 1)}"
                 least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
                 told.append(f"{budget.n:,} at hand{allowed}; {least}")
             if self.pilot is not None:
@@ -198,7 +198,7 @@ def plan(
     normal, anomalous : int, optional
         The number of labels of each class at hand.
     pilot : pair of array-like of float, optional
-        Scores of a few normal and of a few anomalous points, to estimate how many labels are likely enough.
+        Scores of a few normal and a few anomalous points, to estimate how many labels are likely enough.
 
     Returns
     -------

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, as_array, as_labelled, check_rate, common_type, type_of
 from pac_wrap.base.floats import ScoreType, rounded_up
+from pac_wrap.base.text import amount
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
@@ -21,7 +22,7 @@ from pac_wrap.tails.bounds import min_samples
 from pac_wrap.tails.levels import Rungs, first_success, look_budgets
 
 _UNDECIDED: Final = {
-    False: "label on: no look has succeeded yet",
+    False: "keep labelling: no look has succeeded yet",
     True: "ended: no look succeeded, and no later one can",
 }
 
@@ -219,16 +220,16 @@ class LabelUntil:
 
     def _progress(self, label: int) -> str:
         """Return the progress of a class, in words."""
-        count, at, promise = self.labels[label], self._state.at[label], self._sides[label]
+        labels, at, promise = amount(self.labels[label], "label"), self._state.at[label], self._sides[label]
         if promise is None:
-            return f"{count:,} labels, nothing promised"
+            return f"{labels}, nothing promised"
         budget = self._strategy.budget(promise, at).errors
         allowed = "too few for any error" if budget is None else f"error budget {budget:,}"
         looked = f"looked at {at:,}: {allowed}" if at else "no look yet"
         following = next((n for n in self.looks if n > at), None)
         if self.done or following is None or self._state.settled[label]:
-            return f"{count:,} labels, {looked}"
-        return f"{count:,} labels, {looked}; next look at {following:,}"
+            return f"{labels}, {looked}"
+        return f"{labels}, {looked}; next look at {following:,}"
 
 
 @dataclass(frozen=True, slots=True)

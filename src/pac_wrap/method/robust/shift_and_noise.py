@@ -348,6 +348,51 @@ class LabelNoise(Tolerance):
         return f"up to {' and '.join(parts)} labels"
 
 
+@dataclass(frozen=True, slots=True)
+class Reviews(Tolerance):
+    """How traffic was reviewed: a ceiling c needs c rate (1 - mistaken) (1 - max_anomalies): eq. (141).
+
+    Parameters
+    ----------
+    rate : float
+        The chance that a normal point is reviewed if it raises an alarm, by a coin that is independent of its
+        score and label; 1 if every point that was not reviewed counts as normal.
+    mistaken : float
+        The largest chance, at every score, that a reviewer calls a normal point an anomaly.
+    max_anomalies : float
+        The largest share of anomalies in traffic; only a ceiling of the FPR needs it.
+
+    Examples
+    --------
+    >>> Reviews(mistaken=0.1).before(0.001)
+    0.0009
+    """
+
+    tag: ClassVar[str] = "reviews"
+    rate: float = 1.0
+    mistaken: float = 0.0
+    max_anomalies: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "mistaken", "max_anomalies"):
+            given = getattr(self, name)
+            share = as_float(given)
+            if not (0.0 < share <= 1.0 if name == "rate" else 0.0 <= share < 1.0):
+                limits = "above 0 and at most 1" if name == "rate" else "at least 0 and below 1"
+                raise InputError(f"{name} of the reviews must be {limits}, got {quoted(given)}")
+            object.__setattr__(self, name, share)
+
+    @property
+    def _factor(self) -> Decimal:
+        return Decimal(self.rate) * (_ONE - Decimal(self.mistaken)) * (_ONE - Decimal(self.max_anomalies))
+
+    def _before(self, ceiling: Decimal) -> Decimal:
+        return ceiling * self._factor
+
+    def _after(self, rate: Decimal) -> Decimal:
+        return rate / self._factor
+
+
 def _kl(one: Decimal, other: Decimal) -> Decimal:
     """Return the Kullback-Leibler divergence of two Bernoulli distributions."""
     return one * (one / other).ln() + (_ONE - one) * ((_ONE - one) / (_ONE - other)).ln()
@@ -406,6 +451,8 @@ class Robust:
         DensityRatio(ratio=2.0)
         """
         limit, one = check_rate("ceiling", ceiling), cast("Certificate", self)
+        if one.traffic is not None:
+            raise InputError("a radius is for the error rates of classes; this certificate is about traffic")
         if one.by_kind:
             raise InputError(
                 "a radius is for a whole class, and this certificate has a promise for each kind; calibrate"

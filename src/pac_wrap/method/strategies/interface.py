@@ -102,8 +102,8 @@ class Asked(NamedTuple):
 
     @property
     def normal(self) -> bool:
-        """Whether its points are normal."""
-        return self.of.label == "normal"
+        """Whether its threshold decides where alarms begin."""
+        return self.of.side == "normal"
 
 
 @lru_cache(maxsize=256)
@@ -280,7 +280,7 @@ def binding(
     """Return the binding population of a class and its key: the farthest key; of ties, one lacking labels."""
     bound: tuple[Any, Key, Any] | None = None
     for p, (one, own) in enumerate(zip(asked, found, strict=True)):
-        if own is None or one.of.label != label:
+        if own is None or one.of.side != label:
             continue
         few = own.errors < 0
         if bound is None:
@@ -451,9 +451,9 @@ class Strategy(ABC):
         """Return the confidence of each certified ceiling, by its exact tail if it is kept as requested."""
         sure: dict[str, Decimal] = {}
         for promise in claim.certified:
-            budget = claim.fpr if promise.name == "FPR" else claim.fnr
+            budget = claim.fpr if promise.rate == "FPR" else claim.fnr
             if budget is not None and budget.errors is not None:
-                own = Decimal(repr(budget.confidence)) if exact and promise.name in self.keeps else Decimal(0)
+                own = Decimal(repr(budget.confidence)) if exact and promise.rate in self.keeps else Decimal(0)
                 sure[promise.name] = max(own, confidence_left(promise.delta))
         return sure
 

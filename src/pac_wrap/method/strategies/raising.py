@@ -73,7 +73,7 @@ class Raise(Strategy):
     on_arrays: ClassVar[bool] = False
     choices: ClassVar[str] = "rung"
     unreached: ClassVar[str] = "no ceilings up to the highest allowed can be kept by one threshold"
-    needs_more_labels = "A rung of the ladder has nearly the whole delta, so a few more labels are needed."
+    needs_more_labels = "A level of raise has nearly the whole delta, so a few more labels are needed."
     highest: float = 0.5
 
     def __post_init__(self) -> None:
@@ -83,13 +83,13 @@ class Raise(Strategy):
         return max(1, len(staircase(asked.promises, sizes, self.highest).rungs))
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
-        """Yield the ranks of some rungs, the first rung first, and of the requested ceilings."""
+        """Yield the ranks of some levels, the first one first, and of the requested ceilings."""
         stair = staircase(_promises(asked), (n[0], n[1]), self.highest)
         yield from _ranks(map(stair.at, stair.spread(0, len(stair.rungs))))
         yield from Strategy.ranks(self, asked, n)
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        """Return the first rung whose threshold both budgets allow: eq. (27)."""
+        """Return the first level whose threshold both budgets allow: eq. (27)."""
         stair = staircase(_promises(asked), tuple(ranks.n), self.highest)
         whole = tuple(own for own in kept(asked, ranks) if own is not None)
 
@@ -129,8 +129,8 @@ class Raise(Strategy):
         if claim.certified:
             which = "the first that one threshold keeps is certified"
         yield (
-            f"Strategy raise: {len(stair.rungs):,} rungs, one for each number of {payer} errors, were fixed"
-            f" beforehand; {which}. The {payer} class pays for the choice: its delta at each rung is"
+            f"Strategy raise: {len(stair.rungs):,} levels, one for each number of {payer} errors, were fixed"
+            f" beforehand; {which}. The {payer} class pays for the choice: its delta at each level is"
             f" {rounded_down(stair.ladder.level)}. The other class keeps its whole delta."
         )
         if self._needlessly(claim):
@@ -276,7 +276,7 @@ class Algorithm1(Strategy):
         asked : Guarantee
             The first level.
         sizes : tuple of int, optional
-            The numbers of normal and of anomalous points. With them, only levels that so many labels can
+            The numbers of normal and of anomalous points. With them, only levels that these labels can
             reach are returned, or all if they reach none. The sizes are known before any score is seen, so
             the skipped levels cost nothing.
         """
@@ -424,7 +424,7 @@ class _Plan(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _planned(strategy: Algorithm1, asked: Promises, sizes: tuple[int, int]) -> _Plan:
-    """Return the levels that so many labels can reach, or all if they can reach none."""
+    """Return the levels that these numbers of labels can reach, or all if they can reach none."""
     count = strategy._count(asked)
     # a rate that is not raised has the same threshold at every level, so nothing is chosen there
     raised = strategy._raised_sides if strategy.proved else ()

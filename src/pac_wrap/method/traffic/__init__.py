@@ -1,0 +1,1 @@
+"""What traffic and reviewed alarms can promise: alarms, false alarms, precision, and what to review next."""

@@ -1,0 +1,340 @@
+"""Traffic and reviewed alarms in, certificate out.
+
+Traffic is a random sample of everything that comes. A point that review did not find anomalous counts as
+normal, so which points were reviewed, in which order and until when, may depend on anything: eq. (138).
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import as_array, as_scores, check_same_length, frames_inside, type_of
+from pac_wrap.base.floats import ScoreType, from_order_key, order_key
+from pac_wrap.base.text import quoted
+from pac_wrap.errors import InputError, LabelWarning
+from pac_wrap.method.calibrate import in_memory, warned
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.promise import (
+    Error,
+    Guarantee,
+    Population,
+    Promise,
+    assumed_of_traffic,
+    clause_of,
+)
+from pac_wrap.method.provenance import Traffic
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.interface import MINUS, Abstain, Asked, OneGroup, ends_of, kept
+from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, count_below, kth_smallest
+from pac_wrap.tails.bounds import cdf_at_most, min_samples
+
+# the names of points that are not found anomalous, as kinds of the normal class
+WRONG, UNREVIEWED = "reviewed", "not reviewed"
+# not found anomalous, all traffic, reviewed and wrong, found anomalous
+NORMAL, EVERY = Population("normal"), Population("traffic")
+PARTS: Final = (NORMAL, EVERY, Population("normal", WRONG), Population("anomalous"))
+# one threshold where the classes separate, at the anomalous end: the fewest alarms
+STRATEGY: Final = Abstain(position=1.0)
+# precision is tested at ranks this far apart, from the first one whose budget has some errors
+_RATIO, _ERRORS = sqrt(2.0), 4
+_NONE: Final = "0" * 16
+
+
+def ranks_tested(points: int, promise: Promise) -> Iterator[int]:
+    """Yield the ranks at which precision is tested, from the top; they depend on counts alone: eq. (149)."""
+    rank = float(min_samples(promise.at_calibration, promise.delta, _ERRORS) + 1)
+    while round(rank) <= points:
+        yield round(rank)
+        rank *= _RATIO
+
+
+class _Ranks(OneGroup):
+    """The ranks of traffic for each promise; points that do not count have scores of -inf."""
+
+    def __init__(self, ranked: Sequence[Any], sizes: Sequence[int], keys: Mapping[int, int]) -> None:
+        super().__init__(ranked)
+        self._pads = [n - size for n, size in zip(sizes, self.n, strict=True)]
+        self.n, self._keys = list(sizes), keys
+
+    def at(self, p: int, k: int) -> int:
+        if p in self._keys:  # precision was tested at certain ranks, and at no others
+            return self._keys[p]
+        inner = k - self._pads[p]
+        return order_key(kth_smallest(self._ranked[p], inner)) if 0 < inner <= self._ranked[p].size else MINUS
+
+    def below(self, p: int, key: int) -> int:
+        return self._pads[p] * (key > MINUS) + count_below(self._ranked[p], from_order_key(key))
+
+    def between(self, p: int, q: int, low: int, high: int, share: float) -> int:
+        return high
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficRequest:
+    """A request about traffic, once it is known how many points have no score.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        The promises to certify.
+    unscored : int
+        The number of points without a score, which raise no alarm.
+    anomalous : RankedInMemory
+        Labelled random anomalies, for `max_fnr`; none otherwise.
+    independent : bool
+        Whether these anomalies are a sample independent of the traffic.
+    """
+
+    guarantee: Guarantee
+    unscored: int
+    anomalous: Ranked
+    independent: bool
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The promises about traffic, and that about anomalies."""
+        return asked_of_traffic(self.guarantee)
+
+    def ranks(self, sizes: Sequence[int]) -> Iterator[Rank]:
+        """Yield the ranks that may be needed, given the numbers of points in each part."""
+        every = sizes[1]
+        points = every + self.unscored
+        for one in self.asked[:-1]:
+            assert one.promise is not None
+            if one.of.error is Error.WRONG_ALARM:
+                yield from (Rank(1, every - j + 1) for j in ranks_tested(points, one.promise) if j <= every)
+                continue
+            errors = one.promise.budget(points).errors
+            place = PLACES[one.of.error, by_coins(one.promise)]
+            if errors is not None and errors < sizes[place]:
+                yield Rank(place, sizes[place] - errors)
+
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
+        """Return the certificate of traffic, wherever its scores are stored."""
+        normal, every, wrong, right = ranked
+        points = every.size + self.unscored
+        asked, clear = self.asked, self.asked[-1]
+        own = [ranked[PLACES[one.of.error, by_coins(one.promise)]] for one in asked[:-1]]
+        sizes, keys = [points] * len(own) + [self.anomalous.size], {}
+        for p, one in enumerate(asked[:-1]):
+            assert one.promise is not None
+            if by_coins(one.promise):
+                floor = self._floor(wrong, right)
+                found = kept([one], _Ranks([own[p]], [points], {}))[0]
+                if found is not None and found.errors >= 0:  # nobody looked below the floor
+                    keys[p] = max(found.key, floor) - 1
+        last = len(asked) - 2
+        if asked[last].of.error is Error.WRONG_ALARM:
+            others = kept(asked[:last], _Ranks(own[:last], sizes[:last], keys))
+            least = max((one.key for one in others if one is not None), default=MINUS)
+            sizes[last], keys[last] = self._tested(asked[last].promise, normal, every, points, least)
+        ranks = _Ranks([*own, self.anomalous], sizes, keys)
+        made = STRATEGY.decide(asked, ranks)
+        beyond = made.beyond(asked, ranks)
+        clauses = []
+        for p, one in enumerate(asked):
+            digest = self.anomalous.digest if one is clear else own[p].digest if sizes[p] else _NONE
+            clauses.append(clause_of(one, made.found[p], (sizes[p], digest), beyond[p]))
+        rule = Rule(*ends_of(made.low, made.high, score_type))
+        alarms = [one.size - count_below(one, from_order_key(made.high)) for one in (every, right, wrong)]
+        return Certificate(
+            guarantee=self.guarantee,
+            overlap=STRATEGY,
+            clauses=tuple(clauses),
+            rule=rule,
+            score_type=score_type,
+            assumptions=assumed_of_traffic(self.guarantee, self.independent),
+            traffic=Traffic(points, self.unscored, right.size, wrong.size, *alarms),
+        )
+
+    def _floor(self, wrong: Ranked, right: Ranked) -> int:
+        """Return the key of the lowest reviewed score."""
+        lowest = [order_key(kth_smallest(one, 1)) for one in (wrong, right) if one.size]
+        return min(lowest, default=MINUS)
+
+    def _tested(
+        self, promise: Promise | None, normal: Ranked, every: Ranked, points: int, least: int
+    ) -> tuple[int, int]:
+        """Return the number of alarms and the key behind the lowest certified threshold of at least `least`.
+
+        Of no alarms nothing is certified; then no threshold is low enough for an alarm.
+        """
+        assert promise is not None
+        chosen = 0, MINUS
+        for rank in ranks_tested(points, promise):
+            if rank > every.size:
+                break
+            key = order_key(kth_smallest(every, every.size - rank + 1))
+            above = from_order_key(key + 1)
+            alarms, mistaken = (one.size - count_below(one, above) for one in (every, normal))
+            if not alarms or not cdf_at_most(mistaken, alarms, promise.at_calibration, promise.delta):
+                break
+            if key + 1 >= least:
+                chosen = alarms, key
+        return chosen
+
+
+# the part of traffic whose scores count for each promise
+PLACES: Final = {
+    (Error.ALARM, False): 1,
+    (Error.FALSE_ALARM, False): 0,
+    (Error.FALSE_ALARM, True): 2,
+    (Error.WRONG_ALARM, False): 1,
+}
+
+
+def by_coins(promise: Promise | None) -> bool:
+    """Return whether only reviewed points count, since coins chose them."""
+    return promise is not None and promise.reviews is not None and promise.reviews.rate < 1.0
+
+
+def asked_of_traffic(guarantee: Guarantee) -> list[Asked]:
+    """Return the promises about traffic, with that of precision last, and then that about anomalies."""
+    alarms = [one for one in guarantee.promises if one.of.side == "normal"]
+    return [
+        *(Asked(one.of, one, one.delta) for one in alarms),
+        Asked(Population("anomalous"), guarantee.fnr, guarantee.delta_fnr),
+    ]
+
+
+def as_reviews(reviews: ArrayLike | None, size: int) -> NDArray[np.int8]:
+    """Return reviews as 1 (right), 0 (wrong) and -1 (not reviewed)."""
+    if reviews is None:
+        return np.full(size, -1, dtype=np.int8)
+    given = np.asarray(reviews)
+    if given.ndim != 1:
+        raise InputError(f"reviews must be one-dimensional, one per point, got shape {given.shape}")
+    check_same_length("scores", size, "reviews", given.size)
+    found = np.full(size, -1, dtype=np.int8)
+    if given.dtype.kind in "biuf":
+        known = ~np.isnan(given) if given.dtype.kind == "f" else np.ones(size, dtype=bool)
+    else:
+        known = np.array([one is not None and one == one for one in given.tolist()], dtype=bool)
+    for value in (0, 1):
+        found[known & (given == value)] = value
+    if (wrong := np.flatnonzero(known & (found == -1))).size:
+        first = int(wrong[0])
+        raise InputError(
+            "reviews must be 1 (right), 0 (wrong) or missing (not reviewed), got"
+            f" {quoted(given[first].item())} at position {first}"
+        )
+    return found
+
+
+def calibrate_traffic(
+    scores: ArrayLike,
+    reviews: ArrayLike | None = None,
+    guarantee: Guarantee | None = None,
+    *,
+    anomalous: ArrayLike | None = None,
+    independent: bool = False,
+) -> Certificate:
+    """Return the certificate for traffic: the scores of all points that came, and the reviews of some.
+
+    A point that review did not find anomalous counts as normal. So it does not matter which points were
+    reviewed, in which order, or why reviewing stopped; the highest scores are worth the most.
+
+    Parameters
+    ----------
+    scores : array-like of float
+        The score of every point in a random sample of all that came, with NaN for points without a score.
+    reviews : array-like, optional
+        For each point 1 if review found it anomalous, 0 if review found it normal, and missing (NaN or None)
+        if nobody looked.
+    guarantee : Guarantee
+        The promises: `max_alarms`, `max_false_alarms`, `max_fpr` with `Reviews(max_anomalies=...)`, and
+        `min_precision`; with `anomalous` also `max_fnr`.
+    anomalous : array-like of float, optional
+        The scores of random anomalies, for `max_fnr`. Anomalies found by reviewing alarms do not qualify.
+    independent : bool
+        Whether these anomalies were drawn independently of the traffic. Confidences then multiply; otherwise
+        the deltas add up.
+
+    Returns
+    -------
+    Certificate
+        The rule and its promises, with the numbers of alarms in `certificate.traffic`.
+
+    Raises
+    ------
+    InputError
+        If reviews are not 1, 0 or missing, or a reviewed point has no score.
+
+    Warns
+    -----
+    LabelWarning
+        If every point was reviewed: traffic that holds alarms alone is no random sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> anomaly = rng.random(20_000) < 0.01
+    >>> scores = rng.normal(3.0 * anomaly)
+    >>> reviews = np.where(scores > 2.5, anomaly, np.nan)  # somebody looked at the highest scores
+    >>> certificate = calibrate_traffic(scores, reviews, Guarantee(max_false_alarms="20 per 10,000"))
+    >>> certificate.traffic.alarms, certificate.traffic.right
+    (119, 90)
+    """
+    asked = check_asked(guarantee, anomalous is not None)
+    given = as_array(scores, "scores")
+    values = as_scores(given, "scores", missing=True)
+    verdicts = as_reviews(reviews, values.size)
+    missing = np.isnan(values)
+    if (unscored := np.flatnonzero(missing & (verdicts >= 0))).size:
+        raise InputError(
+            f"the reviewed point at position {int(unscored[0])} has no score; give it one, or drop the review"
+        )
+    if not values.size:
+        raise InputError("scores are empty; pass the scores of all points that came")
+    warn_if_all_reviewed(values.size, int((verdicts >= 0).sum()))
+    kind = type_of(given, *([] if anomalous is None else [as_array(anomalous, "anomalous")]))
+    request = request_of(asked, int(missing.sum()), anomalous, independent)
+    some = given if kind != "float64" or given.dtype == np.float64 else values
+    parts = [some[(verdicts < 1) & ~missing], some[~missing], some[verdicts == 0], some[verdicts == 1]]
+    ranked = in_memory(parts, ["scores"] * len(parts), request.ranks)
+    return warned(request.certify(*ranked, score_type=kind))
+
+
+def request_of(
+    asked: Guarantee, unscored: int, anomalous: ArrayLike | None, independent: bool
+) -> TrafficRequest:
+    """Return the request about traffic, with the labelled anomalies beside it."""
+    scores = as_scores([] if anomalous is None else anomalous, "anomalous")
+    return TrafficRequest(asked, unscored, RankedInMemory(scores, "anomalous", None), independent)
+
+
+def check_asked(guarantee: Guarantee | None, with_anomalies: bool) -> Guarantee:
+    """Return the promises asked of traffic; others are refused."""
+    if not isinstance(guarantee, Guarantee) or all(one.of.side != "normal" for one in guarantee.promises):
+        raise InputError(
+            "traffic needs a promise about alarms; write Guarantee(max_false_alarms='20 per 50,000'), or give"
+            " max_alarms, min_precision, or max_fpr with reviews=Reviews(max_anomalies=0.02)"
+        )
+    if guarantee.fpr is not None and guarantee.fpr.reviews is None:
+        raise InputError(
+            "max_fpr from traffic needs the largest share of anomalies in it; give"
+            " Guarantee(max_fpr=..., reviews=Reviews(max_anomalies=0.02))"
+        )
+    if (guarantee.fnr is not None) != with_anomalies:
+        raise InputError(
+            "max_fnr and anomalous go together: the scores of random anomalies, none of them found by"
+            " reviewing alarms; give both or neither"
+        )
+    return guarantee
+
+
+def warn_if_all_reviewed(points: int, reviewed: int) -> None:
+    """Warn the caller outside this package if every point was reviewed."""
+    if points > 1 and reviewed == points:
+        warnings.warn(
+            "every point was reviewed; if these are only the alarms, they are no random sample of traffic and"
+            " the promise does not hold: pass all points that came, most of them without a review",
+            LabelWarning,
+            stacklevel=frames_inside() + 1,
+        )

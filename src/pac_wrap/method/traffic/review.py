@@ -1,0 +1,145 @@
+"""What to review next: the alarms whose answers may lower the threshold, from the highest score down."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import as_array, as_scores, check_positive, check_same_length
+from pac_wrap.base.text import amount, quoted
+from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.promise import Clause, Error, Guarantee
+from pac_wrap.method.traffic.calibrate import as_reviews, calibrate_traffic
+
+
+class ReviewQueue:
+    """The traffic of a promise and its reviews so far; it names the points to review next.
+
+    A point without a review counts as normal, so the point to review next is always the highest one that
+    nobody has reviewed. Stop at any time: the certificate is valid whatever was reviewed, and why.
+
+    Parameters
+    ----------
+    scores : array-like of float
+        The score of every point in a random sample of all that came, with NaN for points without a score.
+    guarantee : Guarantee
+        The promises, as for `calibrate_traffic`.
+    reviews : array-like, optional
+        The reviews so far: 1 (right), 0 (wrong) or missing.
+
+    Examples
+    --------
+    >>> queue = ReviewQueue(range(1000), Guarantee(max_false_alarms=0.01))
+    >>> queue.next(3)
+    array([999, 998, 997])
+    >>> queue.add([999, 998], [1, 0])
+    >>> queue.wrong_left, queue.certificate.traffic.alarms
+    (4, 5)
+    """
+
+    def __init__(self, scores: ArrayLike, guarantee: Guarantee, reviews: ArrayLike | None = None) -> None:
+        self._given = as_array(scores, "scores")
+        self._scores = as_scores(self._given, "scores", missing=True)
+        self._reviews = as_reviews(reviews, self._scores.size)
+        self.guarantee = guarantee
+        self._made: Certificate | None = None
+        # the highest score first; of equal ones the first in the table; points without a score never
+        order = np.argsort(-self._scores, kind="stable")
+        self._order = order[: int(np.count_nonzero(~np.isnan(self._scores)))]
+        self.certificate  # noqa: B018  # refuses what cannot be promised before anybody reviews
+
+    @property
+    def reviews(self) -> NDArray[np.float64]:
+        """The reviews so far: 1 (right), 0 (wrong) or NaN."""
+        return np.where(self._reviews < 0, np.nan, self._reviews)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the traffic with the reviews so far."""
+        if self._made is None:
+            self._made = calibrate_traffic(self._given, self.reviews, self.guarantee)
+        return self._made
+
+    @property
+    def _clause(self) -> Clause | None:
+        """The promise about false alarms, whose budget reviews spend; None if there is none."""
+        own = self.certificate.of("normal")
+        return next((one for one in own if one.of.error is Error.FALSE_ALARM), None)
+
+    @property
+    def wrong_left(self) -> int | None:
+        """How many more wrong alarms may be found before reviews cannot lower the threshold; None if unknown.
+
+        It is unknown without a promise about false alarms.
+        """
+        clause = self._clause
+        if clause is None or clause.errors is None:
+            return None if clause is None else 0
+        seen = self._reviews[self._order]
+        unseen = np.flatnonzero(seen < 0)
+        above = seen[: int(unseen[0])] if unseen.size else seen
+        return max(0, clause.errors + 1 - int(np.count_nonzero(above == 0)))
+
+    @property
+    def done(self) -> bool:
+        """Whether no further review can lower the threshold."""
+        return not self.next(1).size
+
+    def next(self, n: int = 1) -> NDArray[np.intp]:
+        """Return the positions of the next points to review, the highest score first; none if none can help.
+
+        Stop as soon as `wrong_left` of them turn out wrong.
+
+        Parameters
+        ----------
+        n : int
+            How many points at most.
+        """
+        check_positive("n", n)
+        unseen = self._order[self._reviews[self._order] < 0]
+        precise = any(one.of.label == "alarms" for one in self.certificate.clauses)
+        clause = self._clause
+        if not precise and (clause is None or clause.errors is None):
+            return unseen[:0]
+        if clause is not None and clause.errors is not None and not precise:
+            # a right one among the highest k + 1 that are not found anomalous lowers the threshold
+            highest = self._order[self._reviews[self._order] < 1][: clause.errors + 1]
+            if (self._reviews[highest] == 0).all():
+                return unseen[:0]
+        return unseen[:n]
+
+    def add(self, positions: ArrayLike, verdicts: ArrayLike) -> None:
+        """Add reviews; a later review of the same point replaces the earlier one.
+
+        Parameters
+        ----------
+        positions : array-like of int
+            The positions of the reviewed points, as `next` gave them.
+        verdicts : array-like
+            For each of them 1 (right: an anomaly) or 0 (wrong: normal).
+        """
+        places = np.atleast_1d(np.asarray(positions))
+        found = as_reviews(np.atleast_1d(np.asarray(verdicts)), np.atleast_1d(np.asarray(verdicts)).size)
+        check_same_length("positions", places.size, "verdicts", found.size)
+        if places.size and (
+            places.dtype.kind not in "iu" or places.min() < 0 or places.max() >= self._scores.size
+        ):
+            raise InputError(
+                f"positions must be whole numbers from 0 to {self._scores.size - 1:,}, got"
+                f" {quoted(positions)}"
+            )
+        if (found < 0).any():
+            raise InputError("verdicts must be 1 (right) or 0 (wrong), and none may be missing")
+        if (unscored := np.isnan(self._scores[places])).any():
+            raise InputError(
+                f"the point at position {int(places[unscored][0])} has no score, so it raises no alarm; drop"
+                " its review"
+            )
+        self._reviews[places.astype(np.intp)], self._made = found, None
+
+    def __str__(self) -> str:
+        left, seen = self.wrong_left, self.certificate.traffic
+        assert seen is not None
+        text = f"{amount(seen.found + seen.cleared, 'review')} so far, {seen.found:,} right"
+        if self.done:
+            return f"{text}; no further review lowers the threshold"
+        return text if left is None else f"{text}; {amount(left, 'more wrong alarm')} end the gain"
