@@ -951,10 +951,11 @@ def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
 
 
 def confidence_of_traffic(clauses: Sequence[Clause], assumptions: tuple[Assumption, ...]) -> Decimal:
-    """Return the confidence that all promises about traffic hold together: eqs. (143) and (151).
+    """Return the confidence that all promises about traffic hold together.
 
-    Promises about the same traffic share one threshold, so the smallest confidence holds for all; precision
-    adds its delta. That of anomalies multiplies if they are an independent sample, else its delta adds.
+    Promises about the same traffic share one threshold, so the smallest confidence holds for all: eq. (142).
+    Precision adds its delta: eq. (148). The confidence for anomalies multiplies if they are an independent
+    sample; otherwise its delta adds.
     """
     kept = [one for one in clauses if one.kept]
     alarms = [one.confidence for one in kept if one.of.side == "normal" and one.of.label != "alarms"]

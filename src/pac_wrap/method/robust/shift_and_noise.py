@@ -350,7 +350,7 @@ class LabelNoise(Tolerance):
 
 @dataclass(frozen=True, slots=True)
 class Reviews(Tolerance):
-    """How traffic was reviewed: a ceiling c needs c rate (1 - mistaken) (1 - max_anomalies): eq. (141).
+    """How traffic was reviewed: a ceiling c needs c rate (1 - mistaken) (1 - max_anomalies): eq. (140).
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ class Reviews(Tolerance):
     mistaken : float
         The largest chance, at every score, that a reviewer calls a normal point an anomaly.
     max_anomalies : float
-        The largest share of anomalies in traffic; only a ceiling of the FPR needs it.
+        The largest share of anomalies in traffic; only a ceiling of the FPR needs it: eq. (139).
 
     Examples
     --------

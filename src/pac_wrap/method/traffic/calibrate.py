@@ -46,7 +46,7 @@ _NONE: Final = "0" * 16
 
 
 def ranks_tested(points: int, promise: Promise) -> Iterator[int]:
-    """Yield the ranks at which precision is tested, from the top; they depend on counts alone: eq. (149)."""
+    """Yield the ranks at which precision is tested, from the top; they depend on counts alone: eq. (147)."""
     rank = float(min_samples(promise.at_calibration, promise.delta, _ERRORS) + 1)
     while round(rank) <= points:
         yield round(rank)
@@ -179,7 +179,7 @@ class TrafficRequest:
         return chosen
 
 
-# the part of traffic whose scores count for each promise
+# the part of traffic whose scores count for each promise: eqs. (138) to (141)
 PLACES: Final = {
     (Error.ALARM, False): 1,
     (Error.FALSE_ALARM, False): 0,
