@@ -51,6 +51,7 @@ _LONGEST: Final = 14
 # the panels of a long help; an option that would be alone in its panel stands among the others
 _PANELS: Final = {
     "Promise": "max_fpr max_fnr delta delta_fpr delta_fnr confidence shift label_noise overlap",
+    "Traffic": "max_alarms max_false_alarms min_precision review_rate mistaken max_anomalies audits review",
     "Kinds, groups and weights": "kind group together pool weight weight_bound",
     "Time series": "time series every hold_out seed",
     "Output": "output report prevalence form quiet",
@@ -95,6 +96,29 @@ LabelNoiseOption = Annotated[
         " other class; in 0.05:0.01, 0.01 is the largest share of a class under another label; none,0.05 is"
         " for the anomalous points only."
     ),
+]
+MaxAlarms = Annotated[
+    str | None,
+    Option(help="Of traffic: ceiling of the alarms, a share of all points, or points such as 20/50000."),
+]
+MaxFalseAlarms = Annotated[
+    str | None, Option(help="Of traffic: ceiling of the false alarms, a share of all points or 20/50000.")
+]
+MinPrecision = Annotated[float | None, Option(help="Of traffic: the least share of alarms that are right.")]
+ReviewRate = Annotated[
+    float | None,
+    Option(help="The chance that an alarm is reviewed, by a coin; otherwise what was not counts as normal."),
+]
+Mistaken = Annotated[
+    float | None, Option(help="The largest chance that a reviewer calls a normal point an anomaly.")
+]
+MaxAnomalies = Annotated[
+    float | None,
+    Option(help="The largest share of anomalies in traffic, for a ceiling of the FPR from traffic."),
+]
+Audits = Annotated[
+    float | None,
+    Option(help="The chance that a point without an alarm is reviewed, by a coin, to find missed anomalies."),
 ]
 Weight = Annotated[
     str | None,
@@ -365,6 +389,26 @@ def guarantee_of(
                 f"--delta-{side} needs a ceiling, and --max-{side} is none; remove --delta-{side}"
             )
     return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence, **rooms_of(shift, label_noise))
+
+
+def promised_of_traffic(
+    max_alarms: str | None = None,
+    max_false_alarms: str | None = None,
+    min_precision: float | None = None,
+    review_rate: float | None = None,
+    mistaken: float | None = None,
+    max_anomalies: float | None = None,
+    audits: float | None = None,
+) -> dict[str, Any]:
+    """Return the arguments of a guarantee that the options about traffic give; none if none is given."""
+    from pac_wrap.method.robust.shift_and_noise import Reviews
+
+    limits = {"max_alarms": max_alarms, "max_false_alarms": max_false_alarms, "min_precision": min_precision}
+    parts = {"rate": review_rate, "mistaken": mistaken, "max_anomalies": max_anomalies, "audits": audits}
+    found: dict[str, Any] = {name: one for name, one in limits.items() if one is not None}
+    if reviewed := {name: one for name, one in parts.items() if one is not None}:
+        found["reviews"] = Reviews(**reviewed)
+    return found
 
 
 def _ceilings(option: str, given: str | list[str] | None) -> float | dict[str | None, float | None] | None:
