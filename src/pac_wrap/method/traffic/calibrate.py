@@ -29,7 +29,7 @@ from pac_wrap.method.promise import (
 )
 from pac_wrap.method.provenance import Traffic
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.interface import MINUS, Abstain, Asked, OneGroup, ends_of, kept
+from pac_wrap.method.strategies.interface import MINUS, PLUS, Abstain, Asked, OneGroup, ends_of, kept
 from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, count_below, kth_smallest
 from pac_wrap.tails.bounds import cdf_at_most, min_samples
 
@@ -118,7 +118,8 @@ class TrafficRequest:
         """Return the certificate of traffic, wherever its scores are stored."""
         normal, every, wrong, right = ranked
         points = every.size + self.unscored
-        asked, clear = self.asked, self.asked[-1]
+        asked = self.asked
+        clear = asked[-1]
         own = [ranked[PLACES[one.of.error, by_coins(one.promise)]] for one in asked[:-1]]
         sizes, keys = [points] * len(own) + [self.anomalous.size], {}
         for p, one in enumerate(asked[:-1]):
@@ -128,11 +129,11 @@ class TrafficRequest:
                 found = kept([one], _Ranks([own[p]], [points], {}))[0]
                 if found is not None and found.errors >= 0:  # nobody looked below the floor
                     keys[p] = max(found.key, floor) - 1
-        last = len(asked) - 2
-        if asked[last].of.error is Error.WRONG_ALARM:
-            others = kept(asked[:last], _Ranks(own[:last], sizes[:last], keys))
+        for p in (p for p, one in enumerate(asked) if one.of.error is Error.WRONG_ALARM):
+            rest = [q for q in range(len(own)) if q != p]
+            others = kept([asked[q] for q in rest], _Ranks([own[q] for q in rest], [points] * len(rest), {}))
             least = max((one.key for one in others if one is not None), default=MINUS)
-            sizes[last], keys[last] = self._tested(asked[last].promise, normal, every, points, least)
+            sizes[p], keys[p] = self._tested(asked[p].promise, normal, every, points, least)
         ranks = _Ranks([*own, self.anomalous], sizes, keys)
         made = STRATEGY.decide(asked, ranks)
         beyond = made.beyond(asked, ranks)
@@ -141,7 +142,11 @@ class TrafficRequest:
             digest = self.anomalous.digest if one is clear else own[p].digest if sizes[p] else _NONE
             clauses.append(clause_of(one, made.found[p], (sizes[p], digest), beyond[p]))
         rule = Rule(*ends_of(made.low, made.high, score_type))
-        alarms = [one.size - count_below(one, from_order_key(made.high)) for one in (every, right, wrong)]
+        # without a threshold even +inf raises no alarm
+        alarms = [
+            0 if made.high == PLUS else one.size - count_below(one, from_order_key(made.high))
+            for one in (every, right, wrong)
+        ]
         return Certificate(
             guarantee=self.guarantee,
             overlap=STRATEGY,
