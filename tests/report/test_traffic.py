@@ -90,3 +90,13 @@ def test_without_a_threshold_no_point_raises_an_alarm() -> None:
     assert certificate.traffic is not None
     assert certificate.traffic.alarms == 0
     assert certificate.verdicts([np.inf]).tolist() == [0]
+
+
+def test_coins_that_drew_nobody_yet_prove_nothing() -> None:
+    asked = {"max_false_alarms": "50 per 50,000", "reviews": Reviews(rate=0.5)}
+    nobody = made(None, **asked)
+    assert nobody.rule.anomaly_from == np.inf
+    # of equal scores, one that was reviewed says nothing about the others
+    ties = np.repeat(np.arange(2000.0), 10)
+    one = np.where(np.arange(20_000) == 19_990, 1.0, np.nan)
+    assert made(one, ties, **asked).rule.anomaly_from > ties.max()

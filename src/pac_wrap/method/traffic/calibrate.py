@@ -128,7 +128,7 @@ class TrafficRequest:
                 floor = self._floor(wrong, right)
                 found = kept([one], _Ranks([own[p]], [points], {}))[0]
                 if found is not None and found.errors >= 0:  # nobody looked below the floor
-                    keys[p] = max(found.key, floor) - 1
+                    keys[p] = min(max(found.key, floor), PLUS) - 1
         for p in (p for p, one in enumerate(asked) if one.of.error is Error.WRONG_ALARM):
             rest = [q for q in range(len(own)) if q != p]
             others = kept([asked[q] for q in rest], _Ranks([own[q] for q in rest], [points] * len(rest), {}))
@@ -158,9 +158,9 @@ class TrafficRequest:
         )
 
     def _floor(self, wrong: Ranked, right: Ranked) -> int:
-        """Return the key of the lowest reviewed score."""
-        lowest = [order_key(kth_smallest(one, 1)) for one in (wrong, right) if one.size]
-        return min(lowest, default=MINUS)
+        """Return the key above the lowest reviewed score, since not all points with that score need be."""
+        lowest = [order_key(kth_smallest(one, 1)) + 1 for one in (wrong, right) if one.size]
+        return min(lowest, default=PLUS)
 
     def _tested(
         self, promise: Promise | None, normal: Ranked, every: Ranked, points: int, least: int
@@ -301,9 +301,21 @@ def calibrate_traffic(
     kind = type_of(given, *([] if anomalous is None else [as_array(anomalous, "anomalous")]))
     request = request_of(asked, int(missing.sum()), anomalous, independent)
     some = given if kind != "float64" or given.dtype == np.float64 else values
-    parts = [some[(verdicts < 1) & ~missing], some[~missing], some[verdicts == 0], some[verdicts == 1]]
-    ranked = in_memory(parts, ["scores"] * len(parts), request.ranks)
-    return warned(request.certify(*ranked, score_type=kind))
+    return warned(certify_reviewed(request, some, verdicts, kind))
+
+
+def parts_of(scores: NDArray[Any], verdicts: NDArray[np.int8]) -> list[NDArray[Any]]:
+    """Return the scores of each part of traffic: not found anomalous, all, found normal, found anomalous."""
+    known = ~np.isnan(scores)
+    return [scores[known & some] for some in (verdicts < 1, known, verdicts == 0, verdicts == 1)]
+
+
+def certify_reviewed(
+    request: TrafficRequest, scores: NDArray[Any], verdicts: NDArray[np.int8], kind: ScoreType
+) -> Certificate:
+    """Return the certificate of scores in memory and their reviews."""
+    parts = parts_of(scores, verdicts)
+    return request.certify(*in_memory(parts, ["scores"] * len(parts), request.ranks), score_type=kind)
 
 
 def request_of(
