@@ -194,8 +194,9 @@ def typed(kind: Any, value: Any, where: str) -> Any:
         if value is None:
             return _require(NoneType in arguments, None, where, "a value", value)
         options = [option for option in arguments if option is not NoneType]
-        tagged = len(options) > 1 and all(map(_tag, options))
-        return typed(_named(options, value, where) if tagged else options[0], value, where)
+        if len(options) > 1 and all(map(_tag, options)):
+            return typed(_named(options, value, where), value, where)
+        return typed(options[-1 if isinstance(value, list) else 0], value, where)
     if origin is Literal:
         return _require(value in arguments, value, where, f"one of {arguments}", value)
     if origin is tuple:

@@ -95,7 +95,7 @@ class Request:
     anomaly_label: object = 1
 
     def __post_init__(self) -> None:
-        as_guarantee(self.guarantee)
+        as_guarantee(self.guarantee, traffic=True)
         overlap = as_strategy(self.overlap)
         # with a single ceiling nothing can overlap
         kept = overlap.one_sided or len(self.guarantee.promises) == 2
@@ -136,6 +136,7 @@ class Request:
         if isinstance(asked, Request):
             if overlap is not None or type(anomaly_label) is not int or anomaly_label != 1:
                 raise InputError("a Request has its own overlap and anomaly_label; remove these arguments")
+            as_guarantee(asked.guarantee)
             return asked
         strategy = Abstain() if overlap is None else as_strategy(overlap)
         return cls(as_guarantee(asked), strategy, anomaly_label)

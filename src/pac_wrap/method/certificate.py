@@ -339,7 +339,8 @@ def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[
         if one.n != traffic.points and not (of_alarms and one.n in (0, traffic.alarms)):
             yield f"the promise of {one.of} is about {one.n:,} points, and there are {traffic.points:,}"
         coins = asked.reviews is not None and asked.reviews.rate < 1.0
-        counted = traffic.alarms if one.of.error is Error.ALARM else traffic.wrong if coins else wrong
+        seen = traffic.wrong or 0 if coins else wrong
+        counted = traffic.alarms if one.of.error is Error.ALARM else seen
         if errors is not None and counted > errors:
             yield f"{counted:,} {one.of.error.value}s exceed the budget of {errors:,}"
 

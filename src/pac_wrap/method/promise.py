@@ -471,15 +471,15 @@ def _of_traffic(
 _USUAL: Final = Guarantee()
 
 
-def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee:
+def as_guarantee(given: Guarantee | None, *, by_kind: bool = False, traffic: bool = False) -> Guarantee:
     """Return the guarantee asked for, the usual one for None; any other type raises an error.
 
-    Ceilings of kinds raise an error unless the scores come by kind.
+    Ceilings of kinds raise an error unless the scores come by kind, and so do promises about traffic.
     """
     asked = _USUAL if given is None else given
     if not isinstance(asked, Guarantee):
         raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
-    if asked.of_traffic:
+    if asked.of_traffic and not traffic:
         raise InputError(
             f"{asked.promises[0].of.option} is promised for traffic; write calibrate_traffic(scores, reviews,"
             " guarantee), or --review in the shell"
@@ -607,6 +607,11 @@ def assumed_of_traffic(asked: Guarantee, independent: bool) -> tuple[Assumption,
     if asked.fnr is not None:
         found += [Assumption.ANOMALIES, *[Assumption.APART] * independent]
     return tuple(found)
+
+
+def assumed_of(asked: Guarantee, usual: tuple[Assumption, ...] = OF_DRAWS) -> tuple[Assumption, ...]:
+    """Return the assumptions of promises about independent draws or about traffic."""
+    return assumed_of_traffic(asked, False) if asked.of_traffic else assumed(usual, **asked.tolerates)
 
 
 def are_independent(assumptions: tuple[Assumption, ...]) -> bool:

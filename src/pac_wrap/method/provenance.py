@@ -297,28 +297,30 @@ class Traffic:
         How many points review found anomalous, and how many it found normal.
     alarms, right, wrong : int
         How many points reach the threshold, how many of them review found anomalous, and how many normal.
+        A group does not count `unscored`, `cleared` and `wrong`: None.
     """
 
     points: int
-    unscored: int
+    unscored: int | None
     found: int
-    cleared: int
+    cleared: int | None
     alarms: int
     right: int
-    wrong: int
+    wrong: int | None
 
     @property
     def unreviewed(self) -> int:
-        """The number of alarms that nobody reviewed; they count as wrong."""
-        return self.alarms - self.right - self.wrong
+        """The number of alarms that nobody reviewed, or of all not found right; they count as wrong."""
+        return self.alarms - self.right - (self.wrong or 0)
 
     def problems(self) -> Iterator[str]:
         """Yield contradictions among the counts."""
-        if min(getattr(self, one.name) for one in fields(self)) < 0:
+        unscored, cleared, wrong = (one or 0 for one in (self.unscored, self.cleared, self.wrong))
+        if min(getattr(self, one.name) or 0 for one in fields(self)) < 0:
             yield "a count of traffic is negative"
-        elif self.unscored + max(self.alarms, self.found + self.cleared) > self.points:
+        elif unscored + max(self.alarms, self.found + cleared) > self.points:
             yield f"traffic of {self.points:,} points has fewer points with a score than alarms or reviews"
-        elif self.right > self.found or self.wrong > self.cleared or self.unreviewed < 0:
+        elif self.right > self.found or wrong > cleared or self.unreviewed < 0:
             yield "there are more reviewed alarms than reviews"
 
 

@@ -25,7 +25,7 @@ from pac_wrap.method.groups.values import GroupColumn, shown
 from pac_wrap.method.kinds import KindRequest, certify_mappings
 from pac_wrap.method.promise import LABELS, Assumption
 from pac_wrap.method.robust.weights import Weights
-from pac_wrap.method.traffic.calibrate import calibrate_traffic
+from pac_wrap.method.traffic.calibrate import calibrate_traffic, certify_traffic_groups
 
 T = TypeVar("T")
 
@@ -117,9 +117,7 @@ def verify_traffic(
     kind, independent = certificate.score_type, Assumption.APART in certificate.assumptions
     if isinstance(scores, Mapping) or isinstance(anomalous, Mapping):
         raise InputError("this certificate was made from traffic; pass one array of scores, and reviews=")
-    given = as_array(scores, "scores")
-    values = as_scores(given, "scores", missing=True)
-    values = rounded(values, kind) if is_narrower(kind, type_of(given)) else values
+    values = as_made(kind, scores, "scores", missing=True)
     others = None if anomalous is None else as_made(kind, anomalous, "anomalous")
     made = _quietly(
         partial(
@@ -142,9 +140,11 @@ def verify_groups(
     anomaly_label: object = 1,
 ) -> Verification:
     """Return how certificates of groups differ from those that the columns of a table give."""
-    kind = certificate.score_type
+    kind, request = certificate.score_type, request_of(certificate, anomaly_label)
+    if certificate.asked.of_traffic:
+        made = as_made(kind, scores, "scores", missing=True).astype(kind)
+        return compare(certificate, _quietly(partial(certify_traffic_groups, request, made, labels, groups)))
     made = as_made(kind, scores, "scores").astype(kind)
-    request = request_of(certificate, anomaly_label)
     return compare(certificate, _quietly(partial(certify_labelled_groups, request, made, labels, groups)))
 
 
@@ -191,12 +191,12 @@ def _quietly(make: Callable[[], T]) -> T:
         return make()
 
 
-def as_made(kind: ScoreType, scores: ArrayLike | Kinds, name: str) -> Any:
+def as_made(kind: ScoreType, scores: ArrayLike | Kinds, name: str, missing: bool = False) -> Any:
     """Return scores as calibration saw them, as doubles, rounded unless they have a narrower type."""
     if isinstance(scores, Mapping):
         return {key: as_made(kind, one, name) for key, one in scores.items()}
     given = as_array(scores, name)
-    values = as_scores(given, name)
+    values = as_scores(given, name, missing=missing)
     return rounded(values, kind) if is_narrower(kind, type_of(given)) else values
 
 

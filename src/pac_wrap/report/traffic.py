@@ -76,12 +76,13 @@ def facts_in_short(certificate: Certificate, rule: str, assumes: str) -> Iterato
     assert seen is not None
     yield Fact("rule", rule)
     unscored = f", {seen.unscored:,} without a score" if seen.unscored else ""
-    reviewed = amount(seen.found + seen.cleared, "review")
+    reviewed = "" if seen.cleared is None else f"{amount(seen.found + seen.cleared, 'review')}, "
     yield Fact(
-        "traffic", f"{amount(seen.points, 'point')}{unscored}; {reviewed}, {seen.found:,} found anomalous"
+        "traffic", f"{amount(seen.points, 'point')}{unscored}; {reviewed}{seen.found:,} found anomalous"
     )
     left = f", {seen.unreviewed:,} not reviewed" if seen.unreviewed else ""
-    yield Fact("alarms", f"{seen.alarms:,} of these points: {seen.right:,} right, {seen.wrong:,} wrong{left}")
+    wrong = "the others count as wrong" if seen.wrong is None else f"{seen.wrong:,} wrong{left}"
+    yield Fact("alarms", f"{seen.alarms:,} of these points: {seen.right:,} right, {wrong}")
     yield from facts_of("allowed", [_allowed(one) for one in certificate.clauses if one.kept])
     yield from facts_of("review", [text] if (text := next_review(certificate, seen)) else [])
     yield Fact("assumes", assumes)
@@ -95,7 +96,11 @@ def _allowed(one: Clause) -> str:
 
 def next_review(certificate: Certificate, seen: Traffic) -> str | None:
     """Return the gain from reviewing more alarms, if there is any."""
-    if seen.unreviewed and any(one.of.error is not Error.ALARM for one in certificate.of("normal")):
+    if (
+        seen.wrong is not None
+        and seen.unreviewed
+        and any(one.of.error is not Error.ALARM for one in certificate.of("normal"))
+    ):
         return (
             f"the {seen.unreviewed:,} alarms without a review count as wrong; each that is right lets the"
             " threshold fall"

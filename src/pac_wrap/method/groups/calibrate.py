@@ -18,11 +18,20 @@ from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import CHANGES, Request, answered
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, shares_of
-from pac_wrap.method.groups.values import Group, GroupColumn, groups_beside, in_order, shown
-from pac_wrap.method.promise import OF_DRAWS, OF_POOL, assumed, with_deltas
+from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, points_counted, shares_of
+from pac_wrap.method.groups.values import Coded, Group, GroupColumn, groups_beside, in_order, shown
+from pac_wrap.method.promise import OF_POOL, Error, Promise, assumed, assumed_of, with_deltas
+from pac_wrap.method.robust.shift_and_noise import Reviews
 from pac_wrap.method.source import CLASSES, Source
-from pac_wrap.method.strategies.interface import MINUS, NO_COUNT, Abstain, OneGroup, asked_of, ends_of
+from pac_wrap.method.strategies.interface import (
+    MINUS,
+    NO_COUNT,
+    Abstain,
+    Asked,
+    OneGroup,
+    asked_of,
+    ends_of,
+)
 from pac_wrap.ranks.kernels import hashes
 from pac_wrap.ranks.memory import Rank, RankedInMemory
 
@@ -161,6 +170,24 @@ class Block:
             return np.asarray(total / (self.n[0] * self.n[1]))
 
 
+class _OfTraffic:
+    """The ranks of traffic in each group: all points count, and those found anomalous have the score -inf.
+
+    Alarms count whatever review found: eq. (141); false alarms, without points found anomalous: eq. (138).
+    """
+
+    def __init__(self, block: Block, asked: Asked) -> None:
+        self._block, self._every = block, asked.of.error is Error.ALARM
+        self.n = points_counted(block.n, traffic=True)
+
+    def at(self, p: int, k: Counts) -> Bits:
+        """Return the key of the k-th smallest of the scores that count, for each group."""
+        if self._every:
+            return self._block.together.at(k - 1)
+        inner = k - self._block.n[1]
+        return np.where(inner > 0, self._block.at(p, inner), np.uint64(MINUS))
+
+
 def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
     """Return the order of rows by group, and within a group the given order, or the order of the rows."""
     # 16 bits at a time, NumPy sorts in linear time
@@ -175,7 +202,8 @@ def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None)
 def calibrated(request: Request, block: Block, score_type: ScoreType) -> Columns:
     """Return the certificate that `calibrate` gives for each group of a block, as columns."""
     asked, beyond = asked_of(request.guarantee), np.full(block.n.shape, NO_COUNT)
-    made = request.overlap.decide_all(asked, block)
+    ranks: Any = _OfTraffic(block, asked[0]) if request.guarantee.of_traffic else block
+    made = request.overlap.decide_all(asked, ranks)
     if made.alarm is not None and made.clear is not None:
         without = np.isnan(sum(own.rate for own in made.found if own is not None))
         beyond = np.where(without, NO_COUNT, np.stack(made.beyond(asked, block)))
@@ -275,6 +303,14 @@ class GroupRequest:
     def __post_init__(self) -> None:
         check_choice("together", self.together, (True, False))
         check_choice("pool", self.pool, (True, False))
+        asked = self.request.guarantee
+        if asked.of_traffic and (
+            self.pool or len(asked.promises) > 1 or not _is_groupable(asked.promises[0])
+        ):
+            raise InputError(
+                "traffic by group takes one promise (max_alarms, max_false_alarms or max_fpr), no pool and no"
+                " rate of reviews below 1; calibrate by each promise, or each group by itself"
+            )
         if not self.pool:
             return
         if not isinstance(self.request.overlap, Abstain):
@@ -320,11 +356,15 @@ class GroupRequest:
             shares=deltas if self.together else None,
             groups=groups,
             columns=columns,
-            assumptions=assumed(OF_DRAWS, **tolerated),
+            assumptions=assumed_of(self.request.guarantee),
         )
         if texts := made.diagnosis:
             warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
         return made
+
+
+def _is_groupable(one: Promise) -> bool:
+    return one.of.side == "normal" and one.of.label != "alarms" and (one.reviews or Reviews()).rate == 1.0
 
 
 def certify_labelled_groups(
@@ -332,7 +372,13 @@ def certify_labelled_groups(
 ) -> GroupCertificate:
     """Return the certificate of groups for columns in memory."""
     given, values, mask = as_labelled(scores, labels, request.request.anomaly_label)
-    found, kind = groups_beside(scores, values.size, groups), type_of(given)
+    return certified(request, values, mask, groups_beside(scores, values.size, groups), type_of(given))
+
+
+def certified(
+    request: GroupRequest, values: Scores, mask: NDArray[np.bool_], found: Coded, kind: ScoreType
+) -> GroupCertificate:
+    """Return the certificate of groups for checked scores and marks of anomalies, or of those found so."""
     block = Block.of(values, mask, found.codes, len(found.values))
     each, pool = request.each(block.n), None
     columns = calibrated(each, block, kind)

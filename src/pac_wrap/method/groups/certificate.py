@@ -51,11 +51,12 @@ from pac_wrap.method.promise import (
     OF_DRAWS,
     OF_SUBJECTS,
     are_independent,
-    assumed,
+    assumed_of,
     refuse_tolerance,
     with_deltas,
 )
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.strategies.interface import asked_of
 
 if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification
@@ -205,8 +206,10 @@ class GroupCertificate(Head, SavedAsJSON):
     def empty(self) -> bool:
         """Whether a requested ceiling is certified for no group, neither alone nor in the pool."""
         kept: NDArray[np.bool_] = self.columns.kept | self.pooled
-        asked = (self.asked.fpr, self.asked.fnr)
-        return any(one is not None and not kept[label].any() for label, one in enumerate(asked))
+        return any(
+            one.promise is not None and not own.any()
+            for one, own in zip(asked_of(self.asked), kept, strict=True)
+        )
 
     @property
     def lookup(self) -> Lookup:
@@ -231,8 +234,8 @@ class GroupCertificate(Head, SavedAsJSON):
         found = np.where((alarm <= clear) & ~single, self.columns.rule, self.columns.rule[::-1])
         # a single threshold at inf declares every point normal, and rules out nothing
         found[1, single & (high == inf)] = np.nan
-        for label, promise in enumerate((self.asked.fpr, self.asked.fnr)):
-            if promise is None:
+        for label, one in enumerate(asked_of(self.asked)):
+            if one.promise is None:
                 found[label] = np.nan
         own = np.where(self.columns.certified, found, np.array([[inf], [-inf]]))
         ends = None if self.pool is None else self.pool.exclusions
@@ -401,7 +404,7 @@ class GroupCertificate(Head, SavedAsJSON):
 
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)
-        if self.assumptions not in (assumed(one, **self.asked.tolerates) for one in (OF_DRAWS, OF_SUBJECTS)):
+        if self.assumptions not in (assumed_of(self.asked, one) for one in (OF_DRAWS, OF_SUBJECTS)):
             yield "these are not the assumptions of draws"
         if self.pool is None:
             return

@@ -33,8 +33,8 @@ from pac_wrap.method.certificate import (
     replayed,
 )
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
-from pac_wrap.method.promise import OF_DRAWS, Assumption, Guarantee, assumed, clause_of
-from pac_wrap.method.provenance import Provenance, Traced
+from pac_wrap.method.promise import OF_DRAWS, Assumption, Guarantee, assumed_of, clause_of
+from pac_wrap.method.provenance import Provenance, Traced, Traffic
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     MINUS,
@@ -73,7 +73,7 @@ class Columns:
     `n`, `digest`, `beyond`, `budget` and `thresholds` are those of the clauses, `errors` the calibration
     points that the rule misjudges, `rule` normal_below and anomaly_from. The results of the promises follow
     from these: `rate` and `delta` belong to the budgets, `ceilings` and `deltas` are certified. NaN or -1
-    stand for None.
+    stand for None. Of traffic, the classes are points that review did not find anomalous, and that it did.
     """
 
     n: Counts
@@ -164,6 +164,11 @@ class Columns:
     def at(self, place: int, request: "Request", score_type: ScoreType) -> Certificate:
         """Return the certificate of a group, as `calibrate` makes it."""
         own = {column.name: getattr(self, column.name)[..., place].tolist() for column in fields(self)}
+        (few, found), traffic = own["n"], None
+        if request.guarantee.of_traffic:
+            right = found - own["errors"][1]
+            own["n"], own["digest"][1] = [few + found, 0], 0
+            traffic = Traffic(few + found, None, found, None, own["errors"][0] + right, right, None)
         certified, clauses = not all(map(isnan, own["ceilings"])), []
         for label, one in enumerate(asked_of(request.guarantee)):
             rate, delta, errors, edge, ceiling, level, n, digest, beyond = (
@@ -181,7 +186,8 @@ class Columns:
             rule=Rule(*own["rule"]),
             score_type=score_type,
             separable=None if separable is None else bool(separable),
-            assumptions=assumed(OF_DRAWS, **request.guarantee.tolerates),
+            assumptions=assumed_of(request.guarantee),
+            traffic=traffic,
         )
 
     def same(self, other: "Columns", digits: float = 1e-9) -> NDArray[np.bool_]:
@@ -208,6 +214,11 @@ class Columns:
         return Columns(*(getattr(self, column.name)[..., order] for column in fields(self)))
 
 
+def points_counted(n: Any, traffic: bool) -> Any:
+    """Return how many points each promise counts: of traffic, all of both rows count for the first."""
+    return np.stack([n[0] + n[1], 0 * n[1]]) if traffic else n
+
+
 KINDS: Final[dict[Any, Any]] = {Counts: np.int64, Sums: np.uint64, Numbers: np.float64}
 # what stands in a file, and what each of them holds
 FILED: Final = {one.name: KINDS[one.type] for one in fields(Columns) if not one.metadata}
@@ -218,7 +229,7 @@ def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tupl
 
     They depend only on the numbers of labels, not on the order of the groups.
     """
-    promises = asked.fpr, asked.fnr
+    n, promises = points_counted(n, asked.of_traffic), [one.promise for one in asked_of(asked)]
     equal = [shared_together(delta, n.shape[1]) for delta in (asked.delta_fpr, asked.delta_fnr)]
     if not isinstance(overlap, Abstain | Hold):
         return equal[0], equal[1]
@@ -229,7 +240,7 @@ def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tupl
             promise = promises[label]
             if promise is None:
                 found[label] = equal[label]
-            elif promise.name in overlap.keeps:
+            elif promise.rate in overlap.keeps:
                 found[label] = common_share(sizes, promise.at_calibration, promise.delta, before[label])
         # a lower delta leaves more groups to the pool, so that another one may be needed
         if not pool or before == (found[0], found[1]):
@@ -237,7 +248,7 @@ def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tupl
     for label, promise in enumerate(promises):
         other = promises[1 - label]
         # what hold counts, it counts where the other, held class has labels enough: eq. (112)
-        if promise is not None and other is not None and promise.name not in overlap.keeps:
+        if promise is not None and other is not None and promise.rate not in overlap.keeps:
             enough = n[1 - label] >= min_samples(other.at_calibration, found[1 - label])
             counted = int(np.count_nonzero(enough & (n[label] > 0)))
             found[label] = shared_together(promise.delta, counted)
@@ -325,7 +336,7 @@ def columns_again(
     asked, strategy = asked_of(request.guarantee), request.overlap
     keys, blank = order_keys(np.where(np.isnan(edges), 0.0, edges)), np.full(len(groups), nan)
     told = Told(
-        n=n,
+        n=points_counted(n, request.guarantee.of_traffic),
         found=[Found(blank, blank, *own, blank, blank) for own in zip(budget, keys, strict=True)],
         edges=edges,
         beyond=filed["beyond"],

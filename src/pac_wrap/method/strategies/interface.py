@@ -108,9 +108,10 @@ class Asked(NamedTuple):
 
 @lru_cache(maxsize=256)
 def asked_of(guarantee: Guarantee) -> tuple[Asked, Asked]:
-    """Return the promises that a guarantee asks of two classes, neither divided into kinds."""
+    """Return the promises that a guarantee asks of two classes without kinds, or one of traffic."""
+    alarms = next((one for one in guarantee.promises if one.of.label == "traffic"), guarantee.fpr)
     return (
-        Asked(Population("normal"), guarantee.fpr, guarantee.delta_fpr),
+        Asked(Population("normal") if alarms is None else alarms.of, alarms, guarantee.delta_fpr),
         Asked(Population("anomalous"), guarantee.fnr, guarantee.delta_fnr),
     )
 

@@ -8,17 +8,20 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_array, as_scores, check_same_length, frames_inside, type_of
+from pac_wrap.base.arguments import Scores, as_array, as_scores, check_same_length, frames_inside, type_of
 from pac_wrap.base.floats import ScoreType, from_order_key, order_key
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, LabelWarning
-from pac_wrap.method.calibrate import in_memory, warned
+from pac_wrap.method.calibrate import Request, in_memory, warned
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.groups.calibrate import GroupRequest, certified
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.values import GroupColumn, groups_beside
 from pac_wrap.method.promise import (
     Error,
     Guarantee,
@@ -231,6 +234,7 @@ def as_reviews(reviews: ArrayLike | None, size: int) -> NDArray[np.int8]:
     return found
 
 
+@overload
 def calibrate_traffic(
     scores: ArrayLike,
     reviews: ArrayLike | None = None,
@@ -238,7 +242,32 @@ def calibrate_traffic(
     *,
     anomalous: ArrayLike | None = None,
     independent: bool = False,
-) -> Certificate:
+    by: None = None,
+    together: bool = False,
+) -> Certificate: ...
+
+
+@overload
+def calibrate_traffic(
+    scores: ArrayLike,
+    reviews: ArrayLike | None = None,
+    guarantee: Guarantee | None = None,
+    *,
+    by: GroupColumn,
+    together: bool = False,
+) -> GroupCertificate: ...
+
+
+def calibrate_traffic(
+    scores: ArrayLike,
+    reviews: ArrayLike | None = None,
+    guarantee: Guarantee | None = None,
+    *,
+    anomalous: ArrayLike | None = None,
+    independent: bool = False,
+    by: GroupColumn | None = None,
+    together: bool = False,
+) -> Certificate | GroupCertificate:
     """Return the certificate for traffic: the scores of all points that came, and the reviews of some.
 
     A point that review did not find anomalous counts as normal. So it does not matter which points were
@@ -259,11 +288,17 @@ def calibrate_traffic(
     independent : bool
         Whether these anomalies were drawn independently of the traffic. Confidences then multiply; otherwise
         the deltas add up.
+    by : array-like, optional
+        The group of each point, such as its endpoint or tenant: each group keeps the promise by itself, with
+        its own threshold. It takes one promise: `max_alarms`, `max_false_alarms` or `max_fpr`.
+    together : bool
+        With `by`: whether the promises of all groups hold together; see `calibrate_labelled`.
 
     Returns
     -------
-    Certificate
-        The rule and its promises, with the numbers of alarms in `certificate.traffic`.
+    Certificate or GroupCertificate
+        The rule and its promises, with the numbers of alarms in `certificate.traffic`; with `by`, a table of
+        such certificates.
 
     Raises
     ------
@@ -287,21 +322,43 @@ def calibrate_traffic(
     (119, 90)
     """
     asked = check_asked(guarantee, anomalous is not None)
+    if by is not None:
+        if anomalous is not None or independent:
+            raise InputError("by cannot be combined with anomalous or independent; remove by, or the others")
+        return certify_traffic_groups(GroupRequest(Request(asked), together), scores, reviews, by)
+    if together:
+        raise InputError("together is for groups; give by too, or remove it")
+    given, values, verdicts = as_traffic(scores, reviews)
+    kind = type_of(given, *([] if anomalous is None else [as_array(anomalous, "anomalous")]))
+    request = request_of(asked, int(np.isnan(values).sum()), anomalous, independent)
+    some = given if kind != "float64" or given.dtype == np.float64 else values
+    return warned(certify_reviewed(request, some, verdicts, kind))
+
+
+def as_traffic(scores: ArrayLike, reviews: ArrayLike | None) -> tuple[Any, Scores, NDArray[np.int8]]:
+    """Return the given scores, their values, NaN without a score, and the reviews."""
     given = as_array(scores, "scores")
     values = as_scores(given, "scores", missing=True)
     verdicts = as_reviews(reviews, values.size)
-    missing = np.isnan(values)
-    if (unscored := np.flatnonzero(missing & (verdicts >= 0))).size:
+    if (unscored := np.flatnonzero(np.isnan(values) & (verdicts >= 0))).size:
         raise InputError(
             f"the reviewed point at position {int(unscored[0])} has no score; give it one, or drop the review"
         )
     if not values.size:
         raise InputError("scores are empty; pass the scores of all points that came")
     warn_if_all_reviewed(values.size, int((verdicts >= 0).sum()))
-    kind = type_of(given, *([] if anomalous is None else [as_array(anomalous, "anomalous")]))
-    request = request_of(asked, int(missing.sum()), anomalous, independent)
-    some = given if kind != "float64" or given.dtype == np.float64 else values
-    return warned(certify_reviewed(request, some, verdicts, kind))
+    return given, values, verdicts
+
+
+def certify_traffic_groups(
+    request: GroupRequest, scores: ArrayLike, reviews: ArrayLike | None, groups: GroupColumn
+) -> GroupCertificate:
+    """Return the certificate of groups of traffic; a point without a score has the score -inf."""
+    given, values, verdicts = as_traffic(scores, reviews)
+    values = np.where(np.isnan(values), -np.inf, values)
+    return certified(
+        request, values, verdicts == 1, groups_beside(scores, values.size, groups), type_of(given)
+    )
 
 
 def parts_of(scores: NDArray[Any], verdicts: NDArray[np.int8]) -> list[NDArray[Any]]:

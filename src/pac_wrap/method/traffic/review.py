@@ -139,6 +139,7 @@ class ReviewQueue:
     def __str__(self) -> str:
         left, seen = self.wrong_left, self.certificate.traffic
         assert seen is not None
+        assert seen.cleared is not None
         text = f"{amount(seen.found + seen.cleared, 'review')} so far, {seen.found:,} right"
         if self.done:
             return f"{text}; no further review lowers the threshold"
