@@ -195,11 +195,7 @@ def common_type(types: Iterable[ScoreType | None]) -> ScoreType | None:
 
 
 def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "labels") -> NDArray[np.bool_]:
-    """Return True where a label marks an anomaly.
-
-    Labels are 0 (normal) and 1 (anomalous). With `anomaly_label=-1` they are +1 and -1, as in scikit-learn.
-    With any other `anomaly_label`, anomalies have that label and normal points one other label.
-    """
+    """Return True where a label marks an anomaly: 1 against 0, -1 against 1, or a label of any other name."""
     named = isinstance(anomaly_label, str)
     array = np.asarray(labels, dtype=object) if named and isinstance(labels, list) else as_array(labels, name)
     if array.ndim != 1:

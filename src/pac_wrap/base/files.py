@@ -97,10 +97,7 @@ def scratch_file() -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """Yield a new folder in a parent folder, or among the temporary files; it is removed at the end.
-
-    Only this user can look into it. Folders of the same kind that no living process holds are removed first.
-    """
+    """Yield a new folder for this user alone; it is removed at the end, and left-over ones at the start."""
     place = Path(tempfile.gettempdir() if parent is None else parent)
     sweep(place)
     while True:

@@ -191,10 +191,7 @@ def rounded(scores: ArrayLike, kind: ScoreType) -> Doubles:
 
 
 def rounding_edge(threshold: float, kind: ScoreType) -> float:
-    """Return the least double that, rounded to a type, reaches the threshold: eq. (26).
-
-    Rounding keeps the order, so `rounded(score) >= threshold` is `score >= rounding_edge(threshold)`.
-    """
+    """Return the least double that, rounded to a type, reaches the threshold: eq. (26)."""
     return threshold if kind == "float64" or threshold == -inf else _edge(order_key(threshold), kind)
 
 
@@ -263,10 +260,7 @@ def between(low: float, high: float) -> str:
 
 
 def ceiling_up(rate: float) -> float:
-    """Return the least number of 12 significant digits that is not below a computed ceiling.
-
-    The digits behind them are those of one implementation of the inverse tail; these every one can write.
-    """
+    """Return the least number of 12 digits, which any program can write, that is not below a ceiling."""
     return float(_CEILING.create_decimal(repr(rate)))
 
 

@@ -149,10 +149,7 @@ class Differences:
 
 
 class Witness:
-    """A few calibration rows with their scores, to check whether the detector still gives these scores.
-
-    Threads need no lock: at worst two of them check at the same time.
-    """
+    """A few calibration rows and their scores, to see if the detector still gives them; no lock is needed."""
 
     def __init__(self, rows: Any, scores: Scores, tolerance: Tolerance) -> None:
         # copies, so that the caller's table is not kept alive and a change in it has no effect

@@ -64,11 +64,7 @@ def divide(
     keep_anomalies: bool,
     subjects: Indices | None = None,
 ) -> tuple[Indices, Indices]:
-    """Return the rows to train on and those to calibrate on, `share` of each class.
-
-    With `keep_anomalies` every anomaly calibrates, since the detector is trained on normal rows only.
-    With `subjects`, whole subjects are drawn.
-    """
+    """Return the rows to train on and those to calibrate on, `share` of each class, or of the subjects."""
     sizes = np.bincount(anomalous, minlength=2).tolist()
     wanted = [
         calibrating(n, share, one) for n, one in zip(sizes, (guarantee.fpr, guarantee.fnr), strict=True)

@@ -125,10 +125,7 @@ class EngineFiles:
 def inspect(
     files: Sequence[Path], reader: str, wanted: tuple[str, ...], delimiter: str | None = None
 ) -> InspectedFiles:
-    """Return the facts about files before they are read: scores, labels and perhaps a third column.
-
-    What only DuckDB reads is refused: cells of a CSV that hold line breaks.
-    """
+    """Return the facts about files before they are read; CSV cells that hold line breaks are refused."""
     require_two(*wanted[:2])
     rows: int | None = None
     csv_files: tuple[CsvFile, ...] = ()

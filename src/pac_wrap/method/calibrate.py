@@ -195,10 +195,7 @@ def certify_classes(
     draws: bool = True,
     score_type: ScoreType | None = None,
 ) -> Certificate:
-    """Return the certificate of two classes in memory, whose scores were checked if their type is given.
-
-    `draws`: whether the points are independent draws; only then can an abrupt end of a class be suspicious.
-    """
+    """Return the certificate of two classes in memory, whose scores were checked if their type is given."""
     scores = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     if score_type is None:
         score_type = type_of(*scores)

@@ -246,10 +246,7 @@ class ClassCertificate(SavedAsJSON):
 
 
 def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) -> Scores:
-    """Return class scores as doubles, a column for each class; the caller handles NaN.
-
-    `single`: whether one score per row is allowed, which then stands for every class.
-    """
+    """Return a column of scores, as doubles, for each class; a `single` score per row stands for all."""
     array = as_array(class_scores, "class_scores")
     if array.ndim == 1 and single and columns is not None and array.dtype.kind in "biuf":
         array = np.repeat(array[:, None], columns, axis=1)

@@ -21,11 +21,7 @@ from pac_wrap.ranks.memory import auc, is_upside_down
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One detector: its name, AUC and curve, and the share of points that the ceilings leave undecided.
-
-    `abstained` is the mean over both classes of the share of calibration points between the two thresholds of
-    the curve that keep the requested ceilings.
-    """
+    """One detector: its name, AUC and curve, and the share of points that it leaves undecided."""
 
     name: str
     auc: float | None

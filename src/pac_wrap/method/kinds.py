@@ -228,11 +228,7 @@ def population_codes(known: Iterable[Population], marks: NDArray[np.bool_], kind
 def populations_of(
     column: str, counted: Sequence[tuple[int, str | None, int]]
 ) -> dict[Population, int | None]:
-    """Return the kinds of both classes, from the class, the kind and the number of rows of each kind.
-
-    A class whose rows have no kind is a class without kinds; a mixture of rows with and without raises an
-    error.
-    """
+    """Return the kinds of both classes, from the class, the kind and the number of rows of each kind."""
     found: dict[Population, int | None] = {}
     for mark, whole in enumerate(CLASSES):
         label = whole.label

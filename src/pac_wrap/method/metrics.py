@@ -193,11 +193,7 @@ def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
 
 
 def all_exceeded(errors: ArrayLike, n: ArrayLike, ceilings: ArrayLike) -> list[int]:
-    """Return the places of the rates significantly above their ceilings, the most significant first.
-
-    All tests form one family, by Holm's steps, eq. (24): if every ceiling holds, any is called exceeded with
-    chance at most 5 %. A ceiling of NaN and a rate without points are not tested.
-    """
+    """Return the places of rates significantly above their ceilings, by Holm's steps at 5 %: eq. (24)."""
     counts, sizes, rates = np.asarray(errors), np.asarray(n), np.asarray(ceilings, dtype=np.float64)
     tested = (sizes > 0) & ~np.isnan(rates)
     left = int(np.count_nonzero(tested))

@@ -148,11 +148,7 @@ class Traced:
 
 
 class Doubt:
-    """A check of the first new scores: they may come from another detector than the certificate's.
-
-    It warns once if their column has another name, and once if half of them lie outside the range of the
-    calibration scores. That also happens if only alarms were labelled.
-    """
+    """A check that warns if the first new scores seem to come from another detector than the old ones."""
 
     def __init__(self, provenance: Provenance | None, score: str) -> None:
         self._known = Provenance() if provenance is None else provenance

@@ -217,11 +217,7 @@ class Rule:
 
 
 class Steps:
-    """A step function of scores: `codes[i]` for a score that reaches exactly the first `i` of its edges (>=).
-
-    It runs at the speed of memory: no large temporaries, and every core if that pays.
-    `ends` and `codes` serve a binary search, which is faster for few scores.
-    """
+    """A step function of scores: `codes[i]` for a score that reaches exactly the first `i` edges (>=)."""
 
     def __init__(self, edges: Sequence[float], codes: Sequence[int]) -> None:
         bounds = [just_below(edge) for edge in edges] or [-inf]
@@ -229,7 +225,7 @@ class Steps:
             (largest_up_to(bounds[0], kind), largest_up_to(bounds[-1], kind)) for kind in (_DOUBLE, _SINGLE)
         )
         self._choice = codes[0], codes[1] if len(codes) == 3 else codes[-1], codes[-1]
-        # only NaN lies beyond the last end
+        # for few scores a binary search is faster; only NaN lies beyond the last end
         self.ends = np.array([*bounds[: len(edges)], inf])
         self.codes = np.array(codes, dtype=np.int8)
         self.delicate = any(map(is_delicate, edges))

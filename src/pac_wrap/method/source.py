@@ -54,11 +54,7 @@ class Source(Protocol):
         """Return the classes, or their kinds, and how many points each has if that is known."""
 
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
-        """Return the result of `ask` on the scores of some populations, one `Ranked` for each.
-
-        A class with kinds can be requested as a whole. `ask` may be called several times, first with guesses;
-        the returned result uses exact ranks.
-        """
+        """Return the result of `ask` on the scores of some populations, perhaps after calls with guesses."""
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
         """Return an AUC that shows whether scores are upside down; None if they surely are not."""

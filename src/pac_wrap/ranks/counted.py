@@ -46,10 +46,7 @@ class Piece(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Cells in the order of the scores: below the first knot, between knots, and beyond the last knot.
-
-    A cell's number may differ between engines, but it must never fall as scores rise.
-    """
+    """Cells in the order of the scores: below the first knot, between knots, and beyond the last knot."""
 
     knots: tuple[float, ...]
     cells: tuple[int, ...]
@@ -98,16 +95,14 @@ class Grid(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Counted cells: class, number of the cell, scores in it, and the lowest and highest of them.
-
-    Without `ends`, the lowest and highest are only those that a cell might hold.
-    """
+    """Counted cells: class, number of the cell, scores in it, and the lowest and highest of them."""
 
     labels: Counts
     numbers: Counts
     counts: Counts
     least: Scores
     greatest: Scores
+    # whether these two occur, instead of being the least and the greatest that a cell may hold
     ends: bool = True
 
 
@@ -151,10 +146,7 @@ class Range(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """The distribution of a class's scores: their number in ranges of keys, in order, and the cell of each.
-
-    For a range of several scores, its two ends are separate ranges.
-    """
+    """The distribution of a class's scores: counted ranges of keys, in order, and the cell of each."""
 
     low: Bits
     high: Bits
@@ -451,10 +443,7 @@ class _Rehearsal(Parts):
 
 
 class Bracketed(Generic[T]):
-    """The answer of `ask` on parts of data that an engine counts, or on several parts taken as one.
-
-    `ask` is called until everything that it needs is known, first with guesses; `answer` is always exact.
-    """
+    """The exact answer of `ask`, called as often as needed, on parts of data that an engine counts."""
 
     def __init__(
         self, counter: Counter, of: Sequence[tuple[int, ...]], ask: Callable[[Sequence[Ranked]], T]

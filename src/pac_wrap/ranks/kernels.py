@@ -320,10 +320,7 @@ def compiled_functions(path: Path, otherwise: str) -> Functions | None:
 
 
 def digest(scores: Floats) -> str:
-    """Return 16 hex digits that depend on the scores but not on their order.
-
-    It detects accidents, not forgery. Sums of chunks merge, so any engine can compute it (decision 17).
-    """
+    """Return 16 hex digits that depend on the scores, not on their order; sums merge (decision 17)."""
     return as_digest(kernels().mix(scores))
 
 

@@ -214,10 +214,7 @@ def unchecked(values: ArrayLike, name: str) -> Floats:
 
 
 class RankedInMemory(Ranked):
-    """The scores of one class in memory, as `unchecked` gives them; few are sorted, and many if `k` is None.
-
-    Otherwise the ranks near `k` cost next to nothing.
-    """
+    """The scores of one class in memory, as `unchecked` gives them; ranks near `k` cost next to nothing."""
 
     def __init__(self, scores: Floats, name: str, k: int | None) -> None:
         self.size, self.scores = scores.size, scores

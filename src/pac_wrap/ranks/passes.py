@@ -370,10 +370,7 @@ def _rank(parts: tuple[int, ...], k: int) -> Rank:
 def split_classes(
     where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object
 ) -> tuple[Pair, Any, ScoreType | None]:
-    """Return both classes of one piece, its label of normal points, or None, and the type of its scores.
-
-    Wrong data raise an error that names the piece.
-    """
+    """Return both classes of one piece, its label of normal points, or None, and the type of its scores."""
     given, values, mask = as_labelled(scores, labels, anomaly_label, f" of {where}")
     normal_label = None if mask.all() else as_array(labels, "labels")[int(mask.argmin())]
     kind = type_of(given) if given.size else None
@@ -644,10 +641,7 @@ class PartitionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """A task for one partition: it divides the classes and finds wrong data.
-
-    With `parts`, the labels are numbers of that many populations, and the data were checked before.
-    """
+    """A task for one partition, which it checks; with `parts`, labels number checked populations."""
 
     task: PassTask
     anomaly_label: object

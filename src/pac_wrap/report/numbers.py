@@ -23,10 +23,7 @@ def confidence(*deltas: float) -> str:
 
 
 def sure(value: Decimal | float) -> str:
-    """Return a confidence for a sentence: exact where three digits say it, else whole percent down.
-
-    From 99 % on it has as many digits as it takes to tell it from certainty.
-    """
+    """Return a confidence for a sentence: exact where three digits say it, else down, never certainty."""
     left = 1 - Decimal(repr(value) if isinstance(value, float) else value)
     few = rounded_down(value, 100, 3)
     exact = Decimal(few) == 100 * (1 - left)

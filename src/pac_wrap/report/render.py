@@ -83,10 +83,7 @@ def check_ending(path: str | os.PathLike[str]) -> None:
 
 
 def short(result: Any, width: int | None = WIDTH, more: Iterable[Fact] = ()) -> str:
-    """Return the short account of a result in lines of a width, or of that of the terminal.
-
-    It begins with its headline; every other text stands beside its name, and is indented where it goes on.
-    """
+    """Return the headline of a result, and its facts beside their names, in lines of a width."""
     account = result if isinstance(result, Account) else account_of(result, brief=True)
     width = get_terminal_size((WIDTH, 24)).columns if width is None else width
     lines = [*_lines(account.headline, width), ""] if account.headline else []

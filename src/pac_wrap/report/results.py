@@ -73,10 +73,7 @@ def _cells(rate: Rate) -> tuple[str, str]:
 
 
 def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool = False) -> Account:
-    """Return the measured rates with their intervals next to the promised ceilings.
-
-    A note warns if the points are the calibration points themselves.
-    """
+    """Return the measured rates with their intervals next to the promised ceilings."""
     rows, rates = [], rates_record(metrics)
     sides = sides_of(certificate, metrics)
     for side in sides:
@@ -188,10 +185,7 @@ def account_of_plan(
     looks: Looks | None = None,
     rates: Sequence[float] | None = None,
 ) -> Account:
-    """Return the account of a plan: the ceilings that labels can keep, and the labels that ceilings need.
-
-    `ceilings` were named by the user, `labels` counts those of one class, and `rates` are true error rates.
-    """
+    """Return the account of a plan: the ceilings that labels keep, and the labels that ceilings need."""
     sections = []
     if labels is not None:
         sections.append(_promises(labels, delta))

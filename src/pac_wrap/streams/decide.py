@@ -556,10 +556,7 @@ def decide_files(
     *,
     as_json: bool = False,
 ) -> Counted:
-    """Write every row of CSV or JSON files with its verdict and prediction set, and return the counts.
-
-    `names` are the names of the files in a column of sources. A target that is a path gets JSON as Parquet.
-    """
+    """Write rows of files with verdict and prediction set, JSON to a path as Parquet; return the counts."""
     counted, listed = Counted(), list(map(str, files))
     found: list[CsvFile] = []
     lines: Any

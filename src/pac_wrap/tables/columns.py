@@ -40,10 +40,7 @@ def refuse_narrower(kind: ScoreType, certificate: "GroupCertificate", score: str
 
 
 def require_column(column: str, columns: list[str]) -> None:
-    """Refuse a table without this column, and suggest the nearest name.
-
-    The nearest name is a misspelling of the word, a name that contains it, or a similar name.
-    """
+    """Refuse a table without this column, and suggest a misspelling, a longer name or a similar one."""
     if column in columns:
         return
     wanted, lowered = column.lower(), {name.lower(): name for name in columns}

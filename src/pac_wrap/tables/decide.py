@@ -109,10 +109,7 @@ def decide_table(
     options: str,
     on_missing: OnMissing = "abstain",
 ) -> Counted:
-    """Write a table with the verdict and prediction set of every row, and return the counts of verdicts.
-
-    CSV files are read once: an error makes the copy fail, and the verdicts are counted in the output.
-    """
+    """Write a table with the verdict and prediction set of every row, and return the counts of verdicts."""
     table.require_numbers(score)
     refuse_added(table.columns, ADDED)
 
@@ -239,12 +236,7 @@ def output_options(name: str) -> str:
 
 
 def _written(types: dict[str, str], score: str, options: str) -> str:
-    """Return the columns in the form in which they are written.
-
-    A float32 written as text has all digits of the double that is compared. JSON has neither infinities nor
-    NaN: they become the texts "Infinity", "-Infinity" and "NaN". A column read from numbers and these texts
-    has the type JSON.
-    """
+    """Return the columns as they are written: a float32 as its double, in JSON words for inf and NaN."""
     kind, number = types[score], score_sql(score, types[score])
     if options.startswith("FORMAT json"):
         floats = {name: quote_name(name) for name, kind in types.items() if kind in ("FLOAT", "DOUBLE")}

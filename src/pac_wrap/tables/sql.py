@@ -227,11 +227,7 @@ def group_verdict_sql(
 def join_sql(
     certificate: "GroupCertificate", score: str, group: str, table: str, dialect: Dialect = "duckdb"
 ) -> Iterator[str]:
-    """Yield the statements that create a table of rules, and the query that joins it with the table scores.
-
-    The key of a join is the text of a group after a letter, so that missing groups match each other. Groups
-    that are not among the rules stay undecided.
-    """
+    """Yield statements that create a table of rules by the text of a group, and join it with the scores."""
     name, text, double = quote_name(table, dialect), TEXT[dialect], DOUBLE[dialect]
     yield (
         f"CREATE TABLE {name} (group_key {text}, normal_below {double}, anomaly_from {double},"

@@ -228,10 +228,7 @@ def reader_of(files: list[Path]) -> str:
 
 
 def durations(schema: bytes) -> set[str]:
-    """Return the columns of durations by Arrow's own schema in a Parquet file; Parquet has no such type.
-
-    The schema is a FlatBuffer in base64: a table starts with the distance back to the offsets of its fields.
-    """
+    """Return the columns of durations by Arrow's own schema in a Parquet file; Parquet has no such type."""
     try:
         data = b64decode(schema)
         start = 8 if data[:4] == b"\xff\xff\xff\xff" else 4
@@ -261,10 +258,7 @@ def durations(schema: bytes) -> set[str]:
 
 
 class Table:
-    """Several files as one table; `open_table` makes it.
-
-    The view called source has the wanted columns: texts in CSV and JSON, but `number` as numbers.
-    """
+    """Several files as one table, made by `open_table`; its view `source` has the wanted columns as read."""
 
     def __init__(
         self,

@@ -453,10 +453,7 @@ def _bracket(holds: Callable[[float], bool], guess: float) -> tuple[float, float
 
 
 def beta_quantile(a: ArrayLike, b: ArrayLike, level: ArrayLike, *, above: bool) -> Rates:
-    """Return the quantile of a beta variable that it exceeds (`above`) or stays below with chance `level`.
-
-    With `above`, a = k + 1 and b = n - k, it is the rate with F(k; n, rate) = level: eq. (5).
-    """
+    """Return the value that a beta variable exceeds (`above`) or stays below with chance `level`: eq. (5)."""
     one, two, chance = (np.asarray(value, dtype=np.float64) for value in np.broadcast_arrays(a, b, level))
     inverse, tail = (betainccinv, betaincc) if above else (betaincinv, betainc)
     found = np.asarray(inverse(one, two, chance))
@@ -612,10 +609,7 @@ class Sharing:
 
 @lru_cache(maxsize=256)
 def split_confidence(confidence: float, normal: Sharing, anomalous: Sharing) -> tuple[float, float]:
-    """Return the deltas of two classes that reach a confidence together: eqs. (102) and (103).
-
-    They depend on the numbers of points and on the ceilings, never on a score.
-    """
+    """Return deltas, from sizes and ceilings, with which two classes reach one: eqs. (102) and (103)."""
     sides = normal, anomalous
     if normal.whole or anomalous.whole:
         # a ceiling on all kinds together holds on average over their counts, so these may not decide its

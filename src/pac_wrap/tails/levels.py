@@ -96,10 +96,7 @@ class Ladder:
 
 @lru_cache(maxsize=64)
 def local_level(n: int, asked: float, delta: float, highest: float) -> float:
-    """Return the largest level, in 8 digits, at which the chosen rung fails with a chance of at most delta.
-
-    It is sought on the first and last rungs, where the failure is largest, and certified on all: eq. (29).
-    """
+    """Return the largest level, in 8 digits, whose chosen rung fails with at most delta: eq. (29)."""
     found = _largest(delta, _DIGITS, lambda level: failure(n, asked, level, highest, _ENDS))
     # once is the rule; the failure is not monotone in the level, as the first rung jumps
     while not failure(n, asked, found, highest) <= delta:
@@ -119,10 +116,7 @@ def _largest(delta: float, digits: int, failure: Callable[[float], float]) -> fl
 
 
 def failure(n: int, asked: float, level: float, highest: float, rungs: int | None = None) -> float:
-    """Return the largest chance that the rung chosen on the other class's scores fails: eq. (28).
-
-    With `rungs`, only that many of the first rungs and that many of the last are tried.
-    """
+    """Return the largest chance that the rung chosen on the other class's scores fails: eq. (28)."""
     ladder = Ladder(n, asked, level, highest)
     first, end = ladder.first, ladder.last + 1
     blocks = [(start, min(start + _BLOCK, end)) for start in range(first, end, _BLOCK)]
@@ -160,10 +154,7 @@ def _failure_at(ladder: Ladder, start: int, stop: int) -> float:
 
 @lru_cache(maxsize=64)
 def fixed_level(n: int, ceilings: tuple[float, ...], delta: float) -> float:
-    """Return the largest level by bisection at which a choice among fixed ceilings fails with at most delta.
-
-    It has four digits, eq. (15), and is at least the equal share of delta.
-    """
+    """Return the largest level, of four digits, at which a choice of ceilings fails with at most delta."""
     share = delta / len(ceilings)
     if n > _MOST_POINTS or not 1 < len(ceilings) <= _MOST_CEILINGS or delta < _MARGIN:
         return share
@@ -296,10 +287,7 @@ def look_budgets(rate: float, local: float, looks: Sequence[int]) -> list[int]:
 
 
 def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> Rungs:
-    """Return for each look the chance that it is the first within its budget (-1: no budget): eq. (40).
-
-    Errors among the first n labels of a class are a walk of binomial steps.
-    """
+    """Return for each look the chance that it is the first within its budget (-1: no budget): eq. (40)."""
     # budgets never fall from one look to the next
     found = np.zeros(len(looks))
     steps: dict[int, tuple[int, Rungs]] = {}
@@ -323,11 +311,7 @@ def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> 
 
 @lru_cache(maxsize=256)
 def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
-    """Return the local delta of every look with which all looks together fail with at most delta: eq. (41).
-
-    It is the largest number of eight digits, no larger than delta, for which a walk at the ceiling is within
-    its budget at some look with probability at most delta.
-    """
+    """Return the largest local delta, in 8 digits, with which all looks fail with at most delta: eq. (41)."""
     rate, delta = check_rate("rate", rate), check_rate("delta", delta)
     looks = looks_of(every, up_to)
     # Bonferroni's share is always small enough, and a single look takes all of delta

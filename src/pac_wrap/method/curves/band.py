@@ -102,10 +102,7 @@ def anchor_ranks(n: int) -> Counts:
 
 @lru_cache(maxsize=256)
 def band_of(n: int, delta: float, top: float | None = None) -> Band:
-    """Return the band of n points that fails with probability delta: eq. (36), and eq. (120) with a top.
-
-    Its local level is the largest number of 8 digits for which this is proved, within 1e-6 of the exact one.
-    """
+    """Return the band of n points, proved to fail with at most delta: eq. (36), and eq. (120) with a top."""
     n, delta, top = check_count("n", n), check_delta("delta", delta), check_top("top", top)
     if n > MOST_POINTS:
         raise InputError(f"a curve takes at most {MOST_POINTS:,} scores of a class, got {n:,}")

@@ -69,11 +69,7 @@ class Segments:
 
 
 class Block:
-    """The labelled scores of whole groups, sorted by group and then by score.
-
-    `keys` are their order keys, `marks` is true for anomalies, `starts` has the start of each group, and the
-    end.
-    """
+    """The labelled scores of whole groups, as order keys and marks, sorted by group and then by score."""
 
     def __init__(self, keys: Bits, marks: NDArray[np.bool_], starts: Counts) -> None:
         self.keys, self.marks, self.starts = keys, marks, starts
@@ -261,10 +257,7 @@ class Part:
 
 
 def whole_groups(batches: Iterable[Rows]) -> Iterator[tuple[NDArray[Any], Block]]:
-    """Yield the numbers of some groups and their scores, from rows in the order of the groups.
-
-    Memory is bounded by `BLOCK` rows or the largest group, and a batch.
-    """
+    """Yield the numbers of some groups and their scores, from rows in the order of the groups."""
     held: list[Rows] = []
     for batch in filter(lambda rows: rows[0].size, batches):
         held.append(batch)

@@ -66,10 +66,7 @@ _NOTEBOOK: Final = 12
 
 
 class Certificates(Mapping[Group, Certificate]):
-    """The certificate of each group by its value, the worst group first; each is made on demand.
-
-    Groups are compared by their text: 7 and "7" are the same.
-    """
+    """The certificate of each group by its value (7 is "7"), the worst first; each is made on demand."""
 
     def __init__(self, table: "GroupCertificate") -> None:
         self._table, self._request = table, table.request

@@ -153,10 +153,7 @@ class Columns:
 
     @property
     def worst_first(self) -> NDArray[np.intp]:
-        """The places of the groups, the worst first: no promise, then most points left undecided.
-
-        Of equal groups, the larger one comes first.
-        """
+        """The places of the groups: first those without a promise, then with most points undecided."""
         n = self.n.sum(axis=0)
         share = self.undecided.sum(axis=0) / np.maximum(1, n)
         return np.lexsort((np.arange(n.size), -n, -share, ~self.empty))
@@ -225,10 +222,7 @@ FILED: Final = {one.name: KINDS[one.type] for one in fields(Columns) if not one.
 
 
 def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tuple[float, float]:
-    """Return the deltas of each group with which all groups together keep theirs: eqs. (111) to (113).
-
-    They depend only on the numbers of labels, not on the order of the groups.
-    """
+    """Return deltas with which all groups keep theirs, from the numbers of labels: eqs. (111) to (113)."""
     n, promises = points_counted(n, asked.of_traffic), [one.promise for one in asked_of(asked)]
     equal = [shared_together(delta, n.shape[1]) for delta in (asked.delta_fpr, asked.delta_fnr)]
     if not isinstance(overlap, Abstain | Hold):

@@ -164,10 +164,7 @@ class Gaps:
 
 
 def gaps_of(certificate: "GroupCertificate", delta: float) -> Gaps:
-    """Return bounds of the differences between groups, without those that follow the rule of a pool.
-
-    The choice of compared groups depends only on the numbers of labels, never on a score: eq. (115).
-    """
+    """Return bounds of the differences between groups, without those that follow a pool: eq. (115)."""
     delta = check_rate("delta", delta)
     columns, overlap, asked = certificate.columns, certificate.request.overlap, certificate.request.guarantee
     promises = asked.fpr, asked.fnr

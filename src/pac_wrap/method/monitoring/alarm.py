@@ -128,13 +128,10 @@ SHARES: Final = (0.5, 0.2, 0.08, 0.03)
 
 @dataclass(frozen=True)
 class Hull:
-    """Bets that too many scores lie between two thresholds, for every pair of thresholds: eq. (89).
-
-    `edges` are all thresholds, rising; `pairs` has for each bet the places of its two thresholds, t < t', and
-    the a and b of their bounds FPR(t) <= 1 - a and FNR(t') <= 1 - b.
-    """
+    """Bets that too many scores lie between two thresholds, for every pair of thresholds: eq. (89)."""
 
     edges: Doubles
+    # for each bet the places of two edges t < t', and the a and b of FPR(t) <= 1 - a and FNR(t') <= 1 - b
     pairs: tuple[tuple[int, int, float, float], ...]
     bets: Bets
     score_type: ScoreType

@@ -112,17 +112,15 @@ _ROUNDING: Final = 1e-6
 
 
 class Placed(NamedTuple):
-    """The state of the bets: points per cell, the number of starts, the next start, and the gains.
-
-    For each bet, `gains` is the logarithm of the sum over starts of weight over value at the start, `best`
-    the same for its best start alone; `began` has its row and number, and the points by fate before it.
-    """
+    """The state of the bets: points per cell, the number of starts, the next start, and the gains."""
 
     cells: Counts
     starts: int
     following: int
+    # for each bet the logarithm of its value, and of that of its best start alone
     gains: Doubles
     best: Doubles
+    # the row and number of the best start, and the points by fate before it
     began: Counts
 
 
@@ -193,10 +191,7 @@ class Bets:
     def took_together(
         self, placed: Placed, cells: Counts, row: int, bar: float | None
     ) -> tuple[Placed, Reached | None]:
-        """Return the bets after points that count together, eq. (130), and whether they reached a bar.
-
-        Bets start again before the batch, never within it, eq. (131); the evidence is taken after it.
-        """
+        """Return the bets after a batch, taken as one, and whether they reach a bar: eqs. (130) to (131)."""
         if not cells.size:
             return placed, None
         total = int(placed.cells.sum())
@@ -210,10 +205,7 @@ class Bets:
     def took(
         self, placed: Placed, cells: Counts, rows: Counts, stops: Counts, bar: float | None
     ) -> tuple[Placed, list[float], Reached | None]:
-        """Return the bets after more points, the log of the evidence at stops, and where it reached a bar.
-
-        Starts depend only on the number of points, so it does not matter how points are cut into batches.
-        """
+        """Return the bets after more points, the log of the evidence at stops, and where it reached a bar."""
         heights = [float(self.log_evidence(placed)) for stop in stops.tolist() if not stop]
         waiting, found = [stop for stop in stops.tolist() if stop], None
         done = 0

@@ -121,16 +121,13 @@ def as_weights(weights: Weights, name: str, size: int, bound: float) -> Interval
 
 
 class Draws:
-    """The draws of both classes; they depend only on the seed and each point's place in its class: eq. (78).
-
-    A class without weights keeps all points. Without a seed the system draws one, since Theorem 23 does not
-    hold for a seed that everybody knows.
-    """
+    """The draws of both classes, which depend only on the seed and each point's place: eq. (78)."""
 
     def __init__(
         self, bound: float | None, seed: int | None = None, weighted: tuple[bool, bool] = (True, True)
     ) -> None:
         self.bound, self.weighted, self._chosen = check_bound(bound), weighted, seed is not None
+        # theorem 23 does not hold for a seed that everybody knows
         self._seed = randbits(_BITS) if seed is None else check_count("seed", seed)
         self.restart()
 
@@ -172,10 +169,7 @@ def survivors(
     *,
     high: bool,
 ) -> NDArray[Any]:
-    """Return the calibration points, with errors drawn by upper and others by lower weights: eq. (79).
-
-    `high` tells whether the errors are the high scores, as for the FPR.
-    """
+    """Return the points, with errors (`high` scores or low ones) drawn by upper weights: eq. (79)."""
     lower, upper = kept
     if promise is None or not (lower ^ upper).any():
         return values[lower]

@@ -117,10 +117,7 @@ def asked_of(guarantee: Guarantee) -> tuple[Asked, Asked]:
 
 
 class Found(NamedTuple):
-    """The result of a promise: the rate, delta and errors of its budget, and the key of its threshold.
-
-    Without a rate there is neither. `ceiling` and `level` are the certified ceiling and delta, if any.
-    """
+    """The result of a promise: its rate, delta, errors and threshold's key, and what is certified, if any."""
 
     rate: Number
     delta: Number

@@ -233,10 +233,7 @@ TRIPLE: Final = PAIR + DOUBLE
 
 
 def batches(relation: Any, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
-    """Yield batches of columns in these formats, without NULL, from anything that Arrow reads as a stream.
-
-    A batch is valid until the next one.
-    """
+    """Yield batches of columns in these formats, from a stream of Arrow; each is valid until the next."""
     capsule = relation.__arrow_c_stream__()
     stream = _Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
     wanted = [formats[place : place + 1] for place in range(len(formats))]

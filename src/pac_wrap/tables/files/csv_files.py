@@ -60,10 +60,7 @@ _EMPTY: Final = re.compile(rb"(?<=\n)\r?\n")
 
 @dataclass(frozen=True, slots=True)
 class CsvFile:
-    """A CSV file; the number of rows, without the header, and the line end if engines may read it as it is.
-
-    Whether cells are quoted or hold line breaks, and how those of each column are spelled, if C has looked.
-    """
+    """A CSV file, and what C has seen of it: rows without the header, quotes, cells with line breaks."""
 
     path: Path
     header: CsvHeader
@@ -71,6 +68,7 @@ class CsvFile:
     line_end: str = "\n"
     quoted: bool = False
     broken: bool = False
+    # how the cells of each column are spelled
     spelled: tuple[int, ...] | None = None
 
     @property
@@ -316,11 +314,7 @@ def csv_queries(
     *,
     shared: bool = False,
 ) -> tuple[str, int]:
-    """Return the query for some columns of files in order, and its number of rows.
-
-    `named` is what is selected besides from each file. Threads share a file without quotes; where they share
-    others, DuckDB may fail, but never errs.
-    """
+    """Return the query for some columns of files in order, beside what is `named`, and its number of rows."""
     queries: list[str] = []
     rows = 0
 
