@@ -1,5 +1,6 @@
 """`plan` for labels at hand, with a pilot sample, and for labels that come one after the other."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,9 @@ def test_labels_as_they_come() -> None:
             "--score, --label, --anomaly-label, --leave-out and --delimiter need --pilot",
         ),
         (["--sequential", "--true-rate", "2"], "--true-rate must lie strictly between 0 and 1, got 2.0"),
+        (["--guess-precision", "0.8"], "--traffic and --guess-... need a promise about traffic"),
+        (["--max-alarms", "0.1", "--normal", "9"], "--pilot and --sequential are for labelled classes"),
+        (["--max-alarms", "20 a day"], "--max-alarms must be a rate such as 0.001, or points of so many"),
         (["--sequential", "--every", "0"], "every must be a whole number, 1 or more, got 0"),
         (
             ["--pilot", "p.csv"],
@@ -95,3 +99,22 @@ def test_a_pilot_that_leaves_a_promise_unlikely(tmp_path: Path) -> None:
     done = invoke("plan", "--pilot", path, "--score", "s", "--label", "y")
     assert rows(done.out)[-1][1:].count("-") >= 1
     assert "-: not even with 500 errors allowed" in done.out
+
+
+def test_traffic_and_reviews() -> None:
+    arguments = ["--max-alarms", "0.002", "--max-false-alarms", "20/50000", "--min-precision", "0.9"]
+    guesses = ["--guess-alarms", "0.001", "--guess-precision", "0.95", "--traffic", "20000"]
+    done = invoke("plan", *arguments, *guesses)
+    assert [row for row in rows(done.out) if row[0] == "2"] == [
+        ["2", "3,146", "15,738", "60", "61", "61,000"]
+    ]
+    words = " ".join(done.out.split())
+    assert "alarms <= 0.002: 20,000 at hand tolerate 29 errors" in words
+    assert "It is a forecast, not a promise" in words
+    found = json.loads(invoke("plan", *arguments, *guesses, "--format", "json").out)["needed"]
+    assert [one["needed"][2] for one in found] == [
+        {"errors": 2, "traffic": 3146},
+        {"errors": 2, "traffic": 15738, "reviews": 60.0},
+        {"errors": 2, "alarms": 61, "traffic": 61000.0},
+    ]
+    assert (found[2]["tested_first"], found[1]["at_hand"], found[1]["allowed"]) == (89, 20_000, 3)

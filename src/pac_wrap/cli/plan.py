@@ -14,6 +14,22 @@ def plan(
     max_fpr: Annotated[float | None, Option(help="Ceiling of the false positive rate.")] = None,
     max_fnr: Annotated[float | None, Option(help="Ceiling of the false negative rate.")] = None,
     delta: Annotated[float, Option(help="Chance that a ceiling does not hold.")] = 0.05,
+    max_alarms: options.MaxAlarms = None,
+    max_false_alarms: options.MaxFalseAlarms = None,
+    min_precision: options.MinPrecision = None,
+    review_rate: options.ReviewRate = None,
+    mistaken: options.Mistaken = None,
+    max_anomalies: options.MaxAnomalies = None,
+    traffic: Annotated[int | None, Option(min=0, help="Number of points of traffic at hand.")] = None,
+    guess_alarms: Annotated[
+        float | None, Option(help="Of traffic: the share of points that should raise an alarm, a guess.")
+    ] = None,
+    guess_precision: Annotated[
+        float | None, Option(help="Of traffic: the share of alarms that review finds right, a guess.")
+    ] = None,
+    guess_prevalence: Annotated[
+        float | None, Option(help="Of traffic: the share of anomalous points, a guess.")
+    ] = None,
     shift: options.ShiftOption = None,
     label_noise: options.LabelNoiseOption = None,
     labels: Annotated[
@@ -52,6 +68,9 @@ def plan(
 
     With labels at hand:
     [bold]pac-wrap plan --normal 6860 --anomalous 140[/bold]
+
+    For traffic and reviewed alarms:
+    [bold]pac-wrap plan --max-false-alarms 20/50000 --guess-precision 0.8[/bold]
     """
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.planning.plan import pilot_of
@@ -61,8 +80,22 @@ def plan(
 
     check_rate("delta", delta)
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
-    ceilings = (max_fpr, max_fnr) if given else (0.05, 0.05)
-    asked = Guarantee(*ceilings, delta, delta, **options.rooms_of(shift, label_noise))
+    limits = (max_alarms, max_false_alarms, min_precision, review_rate, mistaken, max_anomalies)
+    promised = options.promised_of_traffic(*limits)
+    fpr, fnr = (max_fpr, max_fnr) if given or promised else (0.05, 0.05)
+    promised |= {"max_fpr": fpr, "max_fnr": fnr} | options.rooms_of(shift, label_noise)
+    asked = Guarantee(delta_fpr=delta, delta_fnr=delta, **promised)
+    of_traffic = {"traffic": traffic, "guess_alarms": guess_alarms, "guess_precision": guess_precision}
+    of_traffic |= {"guess_prevalence": guess_prevalence}
+    if not asked.of_traffic and any(one is not None for one in of_traffic.values()):
+        raise InputError(
+            "--traffic and --guess-... need a promise about traffic; add one, such as --max-false-alarms"
+        )
+    if asked.of_traffic and (pilot or sequential or {normal, anomalous, labels} != {None}):
+        raise InputError(
+            "--labels, --normal, --anomalous, --pilot and --sequential are for labelled classes; for traffic"
+            " give --traffic and --guess-alarms instead"
+        )
     if any(one is not None for one in (normal, anomalous, labels)) and any(asked.tolerates.values()):
         raise InputError(
             "--shift and --label-noise work only when planning for ceilings; remove --labels, --normal and"
@@ -91,6 +124,7 @@ def plan(
         pilot=found,
         looks=Looks(20 if every is None else every, 2000 if up_to is None else up_to) if sequential else None,
         rates=true_rate or None,
+        **of_traffic,
     )
     options.tell(account, form)
 

@@ -208,12 +208,20 @@ class Promise:
         """Return the error budget of n points of the population."""
         return find_budget(check_count("n", n), self.at_calibration, self.delta)
 
-    def __str__(self) -> str:
-        confidence = rounded_down(confidence_left(self.delta))
-        of = "" if self.of.kind is None else f" of {quoted(self.of.kind)}"
+    @property
+    def of_traffic(self) -> bool:
+        """Whether traffic and its reviews keep the promise."""
+        return self.reviews is not None or self.of.label in ("traffic", "alarms")
+
+    @property
+    def claim(self) -> str:
+        """The promise without its confidence."""
         if self.error is Error.WRONG_ALARM and self.limit:
-            return f"precision >= {rounded_down(self.limit[0])} (confidence {confidence})"
-        return f"{self.name}{of} <= {self.most} (confidence {confidence})"
+            return f"precision >= {rounded_down(self.limit[0])}"
+        return f"{self.name}{'' if self.of.kind is None else f' of {quoted(self.of.kind)}'} <= {self.most}"
+
+    def __str__(self) -> str:
+        return f"{self.claim} (confidence {rounded_down(confidence_left(self.delta))})"
 
 
 @lru_cache(maxsize=1024)
@@ -419,7 +427,7 @@ class Guarantee:
     @property
     def of_traffic(self) -> bool:
         """Whether traffic and its reviews keep any of the promises."""
-        return any(one.reviews is not None or one.of.label in ("traffic", "alarms") for one in self.promises)
+        return any(one.of_traffic for one in self.promises)
 
     @property
     def tolerance(self) -> tuple[str, ...]:

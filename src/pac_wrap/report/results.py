@@ -16,7 +16,7 @@ from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.band import TOGETHER
 from pac_wrap.method.curves.curve import Curve, best
 from pac_wrap.method.metrics import Measured, Metrics
-from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed
+from pac_wrap.method.planning.plan import MOST_ERRORS, SPENT, TOLERATED, Pilot, Plan, needed, plan
 from pac_wrap.method.planning.sequential import stopping
 from pac_wrap.method.promise import OF_DRAWS, Guarantee, Promise
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
@@ -26,7 +26,7 @@ from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Tabl
 from pac_wrap.report.numbers import about, ceiling, confidence, exact_percent, least, range_of, sure
 from pac_wrap.report.sentences import briefly, made_facts, sides_of
 from pac_wrap.series.points import Points, SeriesSplit
-from pac_wrap.tails.bounds import Budget, Rate, cdf, min_samples, upper_bound
+from pac_wrap.tails.bounds import Budget, Rate, cdf, upper_bound
 
 if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification
@@ -43,6 +43,10 @@ _CHANCES: Final = (0.5, 0.8, 0.9, 0.95)
 _SHARES: Final = (0.1, 0.2, 0.4, 0.6, 0.8)
 _POWER: Final = 0.9
 _LONGEST_ORDER: Final = 500
+_GUESSED: Final = (
+    "What to expect follows from the guess, if every alarm is right with the same chance and reviews go from"
+    " the highest score down. It is a forecast, not a promise; a wrong guess never breaks the promise itself."
+)
 # series differ if their points together count as less than half of what they count as one by one
 _DIFFER: Final = 0.5
 _CLASSES: Final = ((False, "normal", "FPR"), (True, "anomalous", "FNR"))
@@ -184,6 +188,7 @@ def account_of_plan(
     pilot: Pilot | None = None,
     looks: Looks | None = None,
     rates: Sequence[float] | None = None,
+    **of_traffic: Any,
 ) -> Account:
     """Return the account of a plan: the ceilings that labels keep, and the labels that ceilings need."""
     sections = []
@@ -196,22 +201,34 @@ def account_of_plan(
     if looks is not None:
         sections.append(_sequential(asked, looks, rates))
     if not sections or (ceilings and labels is not None):
-        sections.append(_needed(asked))
+        sections.append(_needed(plan(asked, **of_traffic)))
     return Account("What labels can promise", sections=tuple(sections))
 
 
-def _needed(asked: Guarantee) -> Section:
-    needs = [
-        [min_samples(one.at_calibration, one.delta, errors) for errors in TOLERATED] for one in asked.promises
-    ]
-    columns = (f"{one.of.label} labels for\n{_stated(one)}" for one in asked.promises)
-    rows = ((str(errors), *(f"{n:,}" for n in ns)) for errors, *ns in zip(TOLERATED, *needs, strict=True))
-    table = _framed(("errors allowed\namong them", *columns), rows, "labels needed, by errors among them")
-    found = [
-        _record(one) | {"needed": [{"errors": e, "labels": n} for e, n in zip(TOLERATED, ns, strict=True)]}
-        for one, ns in zip(asked.promises, needs, strict=True)
-    ]
-    return Section(items=(table,), key="needed", value=found)
+def _needed(found: Plan) -> Section:
+    columns, cells = ["errors allowed\namong them"], [list(map(str, TOLERATED))]
+    records: list[Record] = []
+    for one in found.needed:
+        columns.append(f"{one.points} for\n{_stated(one.promise)}")
+        cells.append([f"{n:,}" for n in one.labels])
+        for name in one.expected[0]:
+            columns.append(f"{SPENT[name]}\nto expect")
+            cells.append([f"{spent[name]:,.0f}" for spent in one.expected])
+        key = one.points.split()[-1]
+        needs = zip(one.errors, one.labels, one.expected, strict=True)
+        own = [{"errors": errors, key: n} | spent for errors, n, spent in needs]
+        forecast: Record = {} if one.forecast is None else {"likely": one.likely}
+        forecast |= {} if one.first is None else {"tested_first": one.first[0], "chance": one.first[1]}
+        at_hand = {} if one.at_hand is None else {"at_hand": one.at_hand.n, "allowed": one.at_hand.errors}
+        records.append(_record(one.promise) | at_hand | forecast | {"needed": own})
+    table = _framed(
+        columns,
+        zip(*cells, strict=True),
+        f"{'what is' if found.guarantee.of_traffic else 'labels'} needed, by errors among them",
+    )
+    said = [f"{one.promise.claim}: {text}" for one in found.needed for text in one.told()]
+    said += [_GUESSED] * any(one.forecast == "guess" or one.expected[0] for one in found.needed)
+    return Section(items=(table, *said), key="needed", value=records)
 
 
 def _promises(labels: int, delta: float) -> Section:
@@ -312,7 +329,7 @@ def _sequential(asked: Guarantee, looks: Looks, rates: Sequence[float] | None) -
 
 def _stated(promise: Promise) -> str:
     more = "" if promise.tolerance is None else f",\ntolerating {promise.tolerance}"
-    return f"{promise.name} <= {rounded_up(promise.ceiling)}, delta = {rounded_up(promise.delta)}{more}"
+    return f"{promise.claim}, delta = {rounded_up(promise.delta)}{more}"
 
 
 def _record(promise: Promise) -> Record:

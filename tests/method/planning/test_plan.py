@@ -2,14 +2,15 @@
 
 from math import inf
 from sys import float_info
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import betabinom, binom
+from scipy.stats import betabinom, binom, nbinom
 
-from pac_wrap import Guarantee, InputError, plan
+from pac_wrap import Guarantee, InputError, Reviews, plan
 from pac_wrap.method.planning.plan import Need, Posterior, needed, pilot_of
 from pac_wrap.method.planning.sequential import stopping
 from pac_wrap.method.strategies.looks import Looks
@@ -72,7 +73,9 @@ def test_a_pilot_whose_scores_are_infinite_has_a_threshold_that_they_reach() -> 
 
 
 def test_a_pilot_of_one_class_or_for_one_ceiling_is_refused() -> None:
-    with pytest.raises(InputError, match="a pilot sample needs two ceilings, since one alone never fails"):
+    with pytest.raises(
+        InputError, match="a pilot sample needs two ceilings, since one alone can always be kept"
+    ):
         pilot_of([0.1], [0.9], Guarantee(max_fnr=None))
     with pytest.raises(InputError, match="needs points of both classes, got 1 normal and 0 anomalous"):
         pilot_of([0.1], [], Guarantee())
@@ -126,3 +129,73 @@ def test_a_plan_with_a_pilot_forecasts() -> None:
         assert f"{one.likely.labels:,} fresh labels are enough 9 times in 10" in str(found)
     hopeless = plan(pilot=(random.normal(0, 1, 100), random.normal(0, 1, 60)))
     assert "no number of fresh labels are enough" in str(hopeless)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_a_plan_for_traffic_is_the_exact_need_of_the_guessed_alarms(rate: float) -> None:
+    reviews = None if rate == 1.0 else Reviews(rate=rate)
+    asked = Guarantee(max_alarms=0.02, max_false_alarms="1 per 100", reviews=reviews)
+    found = plan(asked, traffic=1000, guess_alarms=0.01, guess_precision=0.6)
+    wrong = {"alarms": 0.01, "false alarms": 0.004 * rate}
+    ceilings = {"alarms": 0.02, "false alarms": 0.01 * rate}
+    for one in found.needed:
+        ceiling = ceilings[one.promise.name]
+        assert one.labels == tuple(min_samples(ceiling, 0.05, errors) for errors in (0, 1, 2, 5, 10))
+        assert one.at_hand == one.promise.budget(1000)
+
+        def power(n: int, ceiling: float = ceiling, share: float = wrong[one.promise.name]) -> float:
+            budget = error_budget(n, ceiling, 0.05)
+            return 0.0 if budget is None else float(binom.cdf(budget, n, share))
+
+        assert one.likely is not None
+        assert power(one.likely.labels) >= 0.9
+        assert max(power(n) for n in range(one.likely.labels - 200, one.likely.labels)) < 0.9
+    # reviews until k + 1 wrong ones are found: k + 1 of them, and the right ones before
+    expected = [{"reviews": pytest.approx(k + 1 + nbinom.mean(k + 1, 0.4))} for k in (0, 1, 2, 5, 10)]
+    assert [*found.needed[1].expected] == expected
+    assert not any(found.needed[0].expected)
+    assert "1,000 at hand tolerate" in str(found)
+    assert "points of traffic are enough 9 times in 10 for the guessed alarms" in str(found)
+
+
+def test_a_plan_for_precision_says_what_the_first_test_does() -> None:
+    found = plan(Guarantee(min_precision=0.9), traffic=5, guess_alarms=0.001, guess_precision=0.95).needed[0]
+    assert found.labels[:2] == (29, 46)
+    assert [one["traffic"] for one in found.expected[:2]] == [29_000, 46_000]
+    assert found.likely == needed(found.promise, [0.9], lambda errors, n: cdf(errors, n, 0.05))[0]
+    assert found.at_hand is None
+    assert found.first is not None
+    (alarms, chance), wrong = found.first, error_budget(found.first[0], 0.1, 0.05)
+    assert wrong == 4
+    assert chance == pytest.approx(float(binom.cdf(4, alarms, 0.05)))
+    assert f"the highest {alarms} are tested first" in str(
+        plan(Guarantee(min_precision=0.9), guess_precision=0.95)
+    )
+
+
+def test_what_is_guessed_decides_what_is_said() -> None:
+    asked = Guarantee(max_false_alarms=0.01)
+    (silent,), (reviewed,) = plan(asked).needed, plan(asked, guess_precision=0.5).needed
+    assert (silent.forecast, any(silent.expected)) == (None, False)
+    assert (reviewed.forecast, reviewed.expected[0]) == (None, {"reviews": 2.0})
+    fpr = plan(Guarantee(max_fpr=0.01, reviews=Reviews(max_anomalies=0.02)), guess_precision=0.5).needed[0]
+    assert (fpr.labels[0], fpr.points, fpr.expected[0]) == (305, "points of traffic", {"reviews": 2.0})
+    hopeless = plan(asked, guess_alarms=0.1, guess_precision=0.5)
+    assert "no number of points of traffic are enough" in str(hopeless)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"guess_precision": 1.0}, "guess_precision must lie strictly between 0 and 1"),
+        (
+            {"guess_alarms": 0.1, "guess_precision": 0.5, "guess_prevalence": 0.01},
+            "right alarms are anomalies",
+        ),
+        ({"pilot": ([0.1], [0.9])}, "a pilot sample is for labelled classes"),
+        ({"traffic": -1}, "n must be a whole number"),
+    ],
+)
+def test_bad_guesses_are_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        plan(Guarantee(max_false_alarms=0.01), **arguments)

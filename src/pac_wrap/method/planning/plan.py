@@ -1,27 +1,31 @@
-"""Labels needed for a promise: the chance that their errors stay within budget."""
+"""Labels, traffic and reviews needed for a promise: the chance that errors stay within budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaln, gammaln
 
-from pac_wrap.base.arguments import as_scores
-from pac_wrap.base.floats import rounded_up
+from pac_wrap.base.arguments import MOST_SCORES, as_scores, check_rate
+from pac_wrap.base.floats import rounded_down, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.promise import Error, Guarantee, Promise
 from pac_wrap.method.rule import LARGEST
 from pac_wrap.method.strategies.interface import Abstain
-from pac_wrap.tails.bounds import Budget, Sharing, equal_deltas, min_samples, upper_bound
+from pac_wrap.method.traffic.calibrate import ranks_tested
+from pac_wrap.tails.bounds import Budget, Sharing, cdf, equal_deltas, min_samples, upper_bound
 
 # budgets are tried up to this many errors; a larger need is reported as unknown
 MOST_ERRORS: Final = 500
 # numbers of errors among the labels that a plan allows for
 TOLERATED: Final = (0, 1, 2, 5, 10)
 _CHANCE: Final = 0.9
+# numbers that follow from a guess
+SPENT: Final = {"reviews": "reviews", "traffic": "points of traffic"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,26 +110,112 @@ def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> P
 
 
 @dataclass(frozen=True, slots=True)
+class Guess:
+    """What traffic may be like: shares of points that raise an alarm or are anomalous, and of right alarms.
+
+    `precision` is the share of alarms that review finds right. Without `prevalence` no anomaly is missed.
+    """
+
+    alarms: float | None = None
+    precision: float | None = None
+    prevalence: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if (share := getattr(self, name)) is not None:
+                check_rate(f"guess_{name}", share)
+        if self.prevalence is not None and (self.right or 0.0) > self.prevalence:
+            raise InputError(
+                "guess_prevalence must be at least guess_alarms times guess_precision, since right alarms are"
+                f" anomalies, got {self.prevalence!r} and {self.right!r}; guess a larger prevalence"
+            )
+
+    @property
+    def right(self) -> float | None:
+        """The share of points that raise a right alarm."""
+        return None if self.alarms is None or self.precision is None else self.alarms * self.precision
+
+    def rate(self, promise: Promise) -> float | None:
+        """Return the rate of errors among the counted points."""
+        if promise.error is Error.ALARM:
+            return self.alarms
+        wrong = None if self.precision is None else 1.0 - self.precision
+        if wrong is None or promise.error is Error.WRONG_ALARM:
+            return wrong
+        seen = 1.0 if promise.reviews is None else promise.reviews.rate
+        return None if self.alarms is None else self.alarms * wrong * seen
+
+    def expected(self, promise: Promise, points: int, errors: int) -> dict[str, float]:
+        """Return the numbers to expect if all alarms are right with the same chance.
+
+        Reviews of false alarms go from the top until one more than the budget is found.
+        """
+        if promise.error is Error.FALSE_ALARM and self.precision is not None:
+            return {"reviews": round((errors + 1) / (1.0 - self.precision), 9)}
+        if promise.error is Error.WRONG_ALARM and self.alarms is not None:
+            return {"traffic": points / self.alarms}
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
 class Needed:
-    """Labels needed by a promise for each number of errors, eq. (4), budget at hand, and a likely need."""
+    """Points needed by a promise for each number of errors, eq. (4), budget at hand, and a likely need.
+
+    `expected` has reviews and traffic for each number of errors, by a guess; `first` the number of alarms
+    that are tested first, and the chance that they pass.
+    """
 
     promise: Promise
     errors: tuple[int, ...]
     labels: tuple[int, ...]
     at_hand: Budget | None = None
     likely: Need | None = None
+    forecast: str | None = None
+    expected: tuple[dict[str, float], ...] = ()
+    first: tuple[int, float] | None = None
+
+    @property
+    def points(self) -> str:
+        """What is counted."""
+        if self.promise.of.label == "alarms":
+            return "reviewed alarms"
+        of_traffic = self.promise.of.label == "traffic" or self.promise.reviews is not None
+        return "points of traffic" if of_traffic else f"{self.promise.of.label} labels"
+
+    def told(self) -> Iterator[str]:
+        """Yield what the points at hand can keep, and how many are likely enough."""
+        budget = self.at_hand
+        if budget is not None and not budget.n:
+            yield "none at hand"
+        elif budget is not None:
+            lowest = self.promise.afterwards(upper_bound(0, budget.n, budget.delta))
+            allowed = f", {budget.missing:,} missing"
+            if budget.errors is not None:
+                allowed = f" tolerate {budget.errors:,} error{'s' * (budget.errors != 1)}"
+            least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
+            yield f"{budget.n:,} at hand{allowed}; {least}"
+        if self.forecast is not None:
+            found = "no number of" if self.likely is None else f"{self.likely.labels:,}"
+            fresh = "fresh labels" if self.points.endswith("labels") else self.points
+            wanted = " for the guessed alarms" if self.points == "points of traffic" else ""
+            yield f"by the {self.forecast}, {found} {fresh} are enough 9 times in 10{wanted}"
+        if self.first is not None:
+            yield (
+                f"the highest {self.first[0]:,} are tested first; if their precision is as guessed, they pass"
+                f" with a chance of {rounded_down(self.first[1], 100, 3)} %"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The labels that a guarantee needs, and the ceilings that the labels at hand can keep; made by `plan`.
+    """The points that a guarantee needs, and the ceilings that those at hand can keep; made by `plan`.
 
     Attributes
     ----------
     guarantee : Guarantee
         The planned ceilings and deltas.
     needed : tuple of Needed
-        The labels that each ceiling needs.
+        The labels, or the traffic and reviews, that each ceiling needs.
     pilot : Pilot or None
         The threshold of a pilot sample, and the errors there; None without a pilot sample.
     """
@@ -137,25 +227,15 @@ class Plan:
     def __str__(self) -> str:
         lines = []
         for one in self.needed:
-            head, (none, *more) = f"{one.promise.name} <= {rounded_up(one.promise.ceiling)}", one.labels
+            head, (none, *more) = one.promise.claim, one.labels
+            error = one.promise.error.value if one.promise.of_traffic else "error"
             others = ", ".join(f"{n:,} with {k}" for k, n in zip(one.errors[1:], more, strict=True))
-            lines.append(
-                f"{head}  {none:,} {one.promise.of.label} labels if no error is among them, {others}"
-            )
-            told, budget = [], one.at_hand
-            if budget is not None and not budget.n:
-                told.append("none at hand")
-            elif budget is not None:
-                lowest = one.promise.afterwards(upper_bound(0, budget.n, budget.delta))
-                allowed = f", {budget.missing:,} missing"
-                if budget.errors is not None:
-                    allowed = f" tolerate {budget.errors:,} error{'s' * (budget.errors != 1)}"
-                least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
-                told.append(f"{budget.n:,} at hand{allowed}; {least}")
-            if self.pilot is not None:
-                found = "no number of" if one.likely is None else f"{one.likely.labels:,}"
-                told.append(f"by the pilot sample, {found} fresh labels are enough 9 times in 10")
-            lines += [f"{'':{len(head)}}  {text}" for text in told]
+            lines.append(f"{head}  {none:,} {one.points} if no {error} is among them, {others}")
+            told = [
+                f"{SPENT[name]} to expect: {', '.join(f'{found[name]:,.0f}' for found in one.expected)}"
+                for name in one.expected[0]
+            ]
+            lines += [f"{'':{len(head)}}  {text}" for text in (*told, *one.told())]
         return "\n".join(lines)
 
 
@@ -187,8 +267,12 @@ def plan(
     normal: int | None = None,
     anomalous: int | None = None,
     pilot: tuple[ArrayLike, ArrayLike] | None = None,
+    traffic: int | None = None,
+    guess_alarms: float | None = None,
+    guess_precision: float | None = None,
+    guess_prevalence: float | None = None,
 ) -> Plan:
-    """Return how many labels a guarantee needs, and which ceilings the labels at hand can keep.
+    """Return how many labels, or how much traffic, a guarantee needs, and what those at hand can keep.
 
     Parameters
     ----------
@@ -199,30 +283,53 @@ def plan(
         The number of labels of each class at hand.
     pilot : pair of array-like of float, optional
         Scores of a few normal and a few anomalous points, to estimate how many labels are likely enough.
+    traffic : int, optional
+        The number of points of traffic at hand.
+    guess_alarms, guess_precision, guess_prevalence : float, optional
+        For promises about traffic: the guessed share of points that should raise an alarm, of these alarms
+        that review finds right, and of points that are anomalous (by default no anomaly is missed). The
+        reviews to expect follow, and the traffic that keeps these alarms with a chance of 90 %.
 
     Returns
     -------
     Plan
-        The numbers of labels; `print` shows them as a table.
+        The numbers of labels, or of traffic and reviews; `print` shows them as a table.
 
     Raises
     ------
     InputError
-        If a number of labels is not a whole number, or the pilot sample lacks a class.
+        If a number of labels is not a whole number, the pilot sample lacks a class, or guesses contradict
+        each other.
 
     Examples
     --------
     >>> print(plan(Guarantee(max_fpr=None, max_fnr=0.05), anomalous=140))
     FNR <= 0.05  59 anomalous labels if no error is among them, 93 with 1, 124 with 2, 208 with 5, 336 with 10
                  140 at hand tolerate 2 errors; the lowest ceiling that they can keep is 0.02118
+    >>> needs = plan(Guarantee(max_false_alarms="20 per 50,000"), guess_precision=0.8).needed[0]
+    >>> needs.labels[2], needs.expected[2]
+    (15738, {'reviews': 15.0})
     """
     asked = _settled(Guarantee() if guarantee is None else guarantee, normal, anomalous)
+    if asked.of_traffic and pilot is not None:
+        raise InputError("a pilot sample is for labelled classes; for traffic give guess_alarms instead")
+    guess = Guess(guess_alarms, guess_precision, guess_prevalence)
     found, each = None if pilot is None else pilot_of(*pilot, asked), []
-    counts = {"normal": normal, "anomalous": anomalous}
     for one in asked.promises:
         labels = tuple(min_samples(one.at_calibration, one.delta, errors) for errors in TOLERATED)
-        n, likely = counts[one.of.label], None
-        if found is not None:
-            (likely,) = needed(one, [_CHANCE], getattr(found, one.of.label).within)
-        each.append(Needed(one, TOLERATED, labels, None if n is None else one.budget(n), likely))
+        n = (normal, anomalous)[one.rate == "FNR"]
+        more: dict[str, Any] = {}
+        if one.of_traffic:
+            n = None if one.error is Error.WRONG_ALARM else traffic
+            if (rate := guess.rate(one)) is not None:
+                more = {"forecast": "guess", "likely": needed(one, [_CHANCE], partial(cdf, p=rate))[0]}
+                if one.error is Error.WRONG_ALARM:  # all ranks above must pass as well: eq. (147)
+                    first = next(ranks_tested(MOST_SCORES, one)) - 1
+                    more["first"] = first, cdf(one.budget(first).errors or 0, first, rate)
+        elif found is not None:
+            within = getattr(found, one.of.label).within
+            more = {"forecast": "pilot sample", "likely": needed(one, [_CHANCE], within)[0]}
+        spent = [guess.expected(one, *pair) for pair in zip(labels, TOLERATED, strict=True)]
+        at_hand = None if n is None else one.budget(n)
+        each.append(Needed(one, TOLERATED, labels, at_hand, expected=tuple(spent), **more))
     return Plan(asked, tuple(each), found)
