@@ -255,7 +255,9 @@ def _miscounts(asked: Sequence[Asked], told: Told, made: Decision) -> Iterator[t
             continue
         everything = made.clear == MINUS if one.normal else made.alarm == PLUS
         yield everything & wanted & (beyond != n), f"all {one.of} lie beyond the other threshold"
-        if len(asked) == 2:
+        # precision is tested at few ranks, and nobody throws coins below a floor
+        apart = (one.of.label == "alarms" or (one.promise and one.promise.by_coins) for one in asked)
+        if len(asked) == 2 and not any(apart):
             # above the largest double there is no threshold left, so normal scores up there cross nothing
             free = few | (one.normal & (made.alarm == PLUS) & (made.clear == PLUS))
             within = (beyond <= own.errors) ^ are_separated(made.alarm, made.clear)
@@ -338,8 +340,11 @@ def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[
         of_alarms = one.of.label == "alarms"
         if one.n != traffic.points and not (of_alarms and one.n in (0, traffic.alarms)):
             yield f"the promise of {one.of} is about {one.n:,} points, and there are {traffic.points:,}"
-        coins = asked.reviews is not None and asked.reviews.rate < 1.0
-        seen = traffic.wrong or 0 if coins else wrong
+        if of_alarms and one.kept and one.threshold is not None:
+            key = order_key(one.threshold)
+            if ends_of(key, key, certificate.score_type)[1] != certificate.rule.anomaly_from:
+                yield "alarms are precise at the threshold of their promise, and the rule has another one"
+        seen = traffic.wrong or 0 if asked.by_coins else wrong
         counted = traffic.alarms if one.of.error is Error.ALARM else seen
         if errors is not None and counted > errors:
             yield f"{counted:,} {one.of.error.value}s exceed the budget of {errors:,}"

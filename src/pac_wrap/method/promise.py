@@ -172,6 +172,11 @@ class Promise:
         """The shift and the label noise that the promise tolerates, in words; None if it tolerates none."""
         return " and ".join(str(one) for one in (self.shift, self.label_noise) if one is not None) or None
 
+    @property
+    def by_coins(self) -> bool:
+        """Whether only reviewed points count, since coins chose them."""
+        return self.reviews is not None and self.reviews.rate < 1.0
+
     def afterwards(self, rate: float) -> float:
         """Return the ceiling that follows from a rate at calibration; 1 if no ceiling follows."""
         if rate == self.at_calibration:

@@ -25,6 +25,8 @@ from pac_wrap.ranks.passes import (
 
 T = TypeVar("T")
 CLASSES: Final = (Population("normal"), Population("anomalous"))
+# several populations can be requested as one
+Populations = Population | tuple[Population, ...]
 
 
 # a function of the scores of some populations, `ask(ranked, score_type=...)`; workers may run it
@@ -53,7 +55,7 @@ class Source(Protocol):
     def populations(self) -> Mapping[Population, int | None]:
         """Return the classes, or their kinds, and how many points each has if that is known."""
 
-    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
+    def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:
         """Return the result of `ask` on the scores of some populations, perhaps after calls with guesses."""
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
@@ -68,16 +70,16 @@ class Source(Protocol):
         return {}
 
 
-def parts_of(known: Iterable[Population], of: Sequence[Population]) -> list[tuple[int, ...]]:
-    """Return for each wanted population the places of the known populations that it consists of."""
-    listed = list(known)
+def parts_of(known: Iterable[Population], of: Sequence[Populations]) -> list[tuple[int, ...]]:
+    """Return for each wanted union the places of the known populations that it consists of."""
+    listed, unions = list(known), [one if isinstance(one, tuple) else (one,) for one in of]
     return [
         tuple(
             place
             for place, one in enumerate(listed)
-            if one.label == wanted.label and wanted.kind in (None, one.kind)
+            if any(one.label == wanted.label and wanted.kind in (None, one.kind) for wanted in union)
         )
-        for wanted in of
+        for union in unions
     ]
 
 
@@ -99,7 +101,7 @@ class PassSource(Source):
         """Return the populations that a pass distinguishes."""
         return self._populations
 
-    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
+    def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:
         """Return the answers to a request; each rank found is stored, so that none is searched for twice."""
         parts = parts_of(self._populations, of)
         if self._known is None:
@@ -223,7 +225,7 @@ class CountedSource(Source):
         """Return the populations that are counted."""
         return self._populations
 
-    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
+    def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:
         """Return the answers to a request, after rehearsals."""
         known = partial(ask, score_type=self.score_type)
         found = Bracketed(self._counter, parts_of(self._populations, of), known)

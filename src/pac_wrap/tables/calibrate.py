@@ -31,7 +31,7 @@ from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_o
 from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds, populations_of
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.robust.weights import Draws
-from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, T, parts_of
+from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, Populations, T, parts_of
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc
 from pac_wrap.ranks.passes import PassTask, RankSearch, Survey, survey
@@ -156,7 +156,7 @@ class TableSource(PassSource):
             first += len(kinds)
         return f"CAST(CASE {self.mark} {' '.join(codes)} ELSE {_WRONG} END AS UTINYINT)"
 
-    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
+    def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:
         """Return the answers to a request, from memory if the table is small enough."""
         rows = self.table.counted
         most = HELD if self._copied else HELD_COPY
@@ -170,8 +170,7 @@ class TableSource(PassSource):
             sizes = self._known.sizes if self._known is not None else ()
         else:
             ranked = [
-                RankedInMemory(self._taken(parts), one.label, 1)
-                for one, parts in zip(of, parts_of(self._populations, of), strict=True)
+                RankedInMemory(self._taken(parts), self.score, 1) for parts in parts_of(self._populations, of)
             ]
             answer, sizes = ask(ranked, score_type=self._type), tuple(one.size for one in self._arrays)
         if not sizes[-1]:

@@ -356,7 +356,7 @@ class Remote(Parts):
         """Return both classes."""
         return dict(zip(CLASSES, self.sizes, strict=True))
 
-    def answer(self, of: Sequence[Population], ask: sources.Ask[T]) -> T:
+    def answer(self, of: Sequence[sources.Populations], ask: sources.Ask[T]) -> T:
         """Return the answers to a request, after checking all of them in one last look."""
         made = ask(self.ranked([(0,), (1,)]), score_type=self.score_type)
         return cast(T, self.prove(made)) if isinstance(made, Certificate) else made

@@ -32,15 +32,28 @@ from pac_wrap.method.promise import (
 )
 from pac_wrap.method.provenance import Traffic
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.source import parts_of
 from pac_wrap.method.strategies.interface import MINUS, PLUS, Abstain, Asked, OneGroup, ends_of, kept
 from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, count_below, kth_smallest
 from pac_wrap.tails.bounds import cdf_at_most, min_samples
 
-# the names of points that are not found anomalous, as kinds of the normal class
-WRONG, UNREVIEWED = "reviewed", "not reviewed"
-# not found anomalous, all traffic, reviewed and wrong, found anomalous
-NORMAL, EVERY = Population("normal"), Population("traffic")
-PARTS: Final = (NORMAL, EVERY, Population("normal", WRONG), Population("anomalous"))
+# A source of traffic has a population for each state of a review, in any order: `Population("traffic",
+# "wrong")`, "right" and "unreviewed". If a coin drew points for audit, these are in "audited wrong", "audited
+# right" and "audited unreviewed" instead. A point without a score is in none of them; the request counts it.
+STATES: Final = tuple(
+    Population("traffic", drawn + state)
+    for drawn in ("", "audited ")
+    for state in ("wrong", "right", "unreviewed")
+)
+
+
+def _in(*places: int) -> tuple[Population, ...]:
+    return tuple(STATES[place] for place in places)
+
+
+# what a request asks a source for: not found anomalous, all, wrong, found anomalous; of the points drawn for
+# audit those not found normal, and all: `source.answer(PARTS, partial(answered, request))`
+PARTS: Final = (_in(0, 2, 3, 5), Population("traffic"), _in(0, 3), _in(1, 4), _in(4, 5), _in(3, 4, 5))
 # one threshold where the classes separate, at the anomalous end: the fewest alarms
 STRATEGY: Final = Abstain(position=1.0)
 # precision is tested at ranks this far apart, from the first one whose budget has some errors
@@ -59,10 +72,12 @@ def ranks_tested(points: int, promise: Promise) -> Iterator[int]:
 class _Ranks(OneGroup):
     """The ranks of traffic for each promise; points that do not count have scores of -inf."""
 
-    def __init__(self, ranked: Sequence[Any], sizes: Sequence[int], keys: Mapping[int, int]) -> None:
+    def __init__(
+        self, ranked: Sequence[Any], sizes: Sequence[int], keys: Mapping[int, int], precise: bool = False
+    ) -> None:
         super().__init__(ranked)
         self._pads = [n - size for n, size in zip(sizes, self.n, strict=True)]
-        self.n, self._keys = list(sizes), keys
+        self.n, self._keys, self._precise = list(sizes), keys, precise
 
     def at(self, p: int, k: int) -> int:
         if p in self._keys:  # precision was tested at certain ranks, and at no others
@@ -71,10 +86,10 @@ class _Ranks(OneGroup):
         return order_key(kth_smallest(self._ranked[p], inner)) if 0 < inner <= self._ranked[p].size else MINUS
 
     def below(self, p: int, key: int) -> int:
-        return self._pads[p] * (key > MINUS) + count_below(self._ranked[p], from_order_key(key))
+        return max(0, self._pads[p] * (key > MINUS) + count_below(self._ranked[p], from_order_key(key)))
 
     def between(self, p: int, q: int, low: int, high: int, share: float) -> int:
-        return high
+        return low if self._precise else high  # between tested ranks there is no precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,36 +128,36 @@ class TrafficRequest:
                 yield from (Rank(1, every - j + 1) for j in ranks_tested(points, one.promise) if j <= every)
                 continue
             errors = one.promise.budget(points).errors
-            place = PLACES[one.of.error, by_coins(one.promise)]
+            place = place_of(one)
             if errors is not None and errors < sizes[place]:
                 yield Rank(place, sizes[place] - errors)
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
         """Return the certificate of traffic, wherever its scores are stored."""
-        normal, every, wrong, right = ranked
+        normal, every, wrong, right, *_ = ranked
         points = every.size + self.unscored
         asked = self.asked
-        clear = asked[-1]
-        own = [ranked[PLACES[one.of.error, by_coins(one.promise)]] for one in asked[:-1]]
-        sizes, keys = [points] * len(own) + [self.anomalous.size], {}
+        own = [ranked[place_of(one)] for one in asked[:-1]] + [self.anomalous]
+        sizes, keys = [points] * (len(own) - 1) + [own[-1].size], {}
         for p, one in enumerate(asked[:-1]):
             assert one.promise is not None
-            if by_coins(one.promise):
+            if one.promise.by_coins:
                 floor = self._floor(wrong, right)
                 found = kept([one], _Ranks([own[p]], [points], {}))[0]
                 if found is not None and found.errors >= 0:  # nobody looked below the floor
                     keys[p] = min(max(found.key, floor), PLUS) - 1
-        for p in (p for p, one in enumerate(asked) if one.of.error is Error.WRONG_ALARM):
-            rest = [q for q in range(len(own)) if q != p]
+        precise = [p for p, one in enumerate(asked) if one.of.error is Error.WRONG_ALARM]
+        for p in precise:
+            rest = [q for q in range(len(own) - 1) if q != p]
             others = kept([asked[q] for q in rest], _Ranks([own[q] for q in rest], [points] * len(rest), {}))
             least = max((one.key for one in others if one is not None), default=MINUS)
             sizes[p], keys[p] = self._tested(asked[p].promise, normal, every, points, least)
-        ranks = _Ranks([*own, self.anomalous], sizes, keys)
+        ranks = _Ranks(own, sizes, keys, bool(precise))
         made = STRATEGY.decide(asked, ranks)
         beyond = made.beyond(asked, ranks)
         clauses = []
         for p, one in enumerate(asked):
-            digest = self.anomalous.digest if one is clear else own[p].digest if sizes[p] else _NONE
+            digest = own[p].digest if sizes[p] else _NONE
             clauses.append(clause_of(one, made.found[p], (sizes[p], digest), beyond[p]))
         rule = Rule(*ends_of(made.low, made.high, score_type))
         # without a threshold even +inf raises no alarm
@@ -187,18 +202,11 @@ class TrafficRequest:
         return chosen
 
 
-# the part of traffic whose scores count for each promise: eqs. (138) to (141)
-PLACES: Final = {
-    (Error.ALARM, False): 1,
-    (Error.FALSE_ALARM, False): 0,
-    (Error.FALSE_ALARM, True): 2,
-    (Error.WRONG_ALARM, False): 1,
-}
-
-
-def by_coins(promise: Promise | None) -> bool:
-    """Return whether only reviewed points count, since coins chose them."""
-    return promise is not None and promise.reviews is not None and promise.reviews.rate < 1.0
+def place_of(one: Asked) -> int:
+    """Return the place in `PARTS` of the points that count for a promise about traffic."""
+    if one.of.error is not Error.FALSE_ALARM:
+        return 1
+    return 2 if one.promise is not None and one.promise.by_coins else 0
 
 
 def asked_of_traffic(guarantee: Guarantee) -> list[Asked]:
@@ -361,17 +369,12 @@ def certify_traffic_groups(
     )
 
 
-def parts_of(scores: NDArray[Any], verdicts: NDArray[np.int8]) -> list[NDArray[Any]]:
-    """Return the scores of each part of traffic: not found anomalous, all, found normal, found anomalous."""
-    known = ~np.isnan(scores)
-    return [scores[known & some] for some in (verdicts < 1, known, verdicts == 0, verdicts == 1)]
-
-
 def certify_reviewed(
     request: TrafficRequest, scores: NDArray[Any], verdicts: NDArray[np.int8], kind: ScoreType
 ) -> Certificate:
     """Return the certificate of scores in memory and their reviews."""
-    parts = parts_of(scores, verdicts)
+    states = np.where(np.isnan(scores), -1, verdicts % 3)
+    parts = [scores[np.isin(states, places)] for places in parts_of(STATES, PARTS)]
     return request.certify(*in_memory(parts, ["scores"] * len(parts), request.ranks), score_type=kind)
 
 
