@@ -248,7 +248,7 @@ def test_the_tolerance_decides_and_is_a_share_of_the_interquartile_range() -> No
         assert [wrap.predict(rows).size for _ in range(5)] == [401] * 5
     for allowed in (0.0014, 1e-5, 0):
         with pytest.raises(
-            InputError, match=r"differ, one by 0.003, with .* allowed; .* raise score_tolerance"
+            InputError, match=r"differ, one of them by 0.003 \(.* is allowed\); .* raise score_tolerance"
         ):
             PACWrap(jittering, score_tolerance=allowed).fit(rows, labels)
     calls[0] = 0

@@ -313,8 +313,8 @@ def test_what_cannot_be_judged_warns() -> None:
         assert sampling is not None
         assert (sampling.effective_normal, sampling.effective_anomalous) == (None, None)
         assert sampling.worth == (
-            "it is unknown what the normal scores are worth;"
-            " it is unknown what the anomalous scores are worth"
+            "the effective size of the normal scores is unknown;"
+            " the effective size of the anomalous scores is unknown"
         )
 
 
