@@ -100,9 +100,10 @@ def _setting(tables: int, detectors: int, trials: int, quick: bool) -> tuple[str
         f"The study uses {tables} of the {len(TABLES)} tables of ADBench that can be had: those with at least"
         f" {ENOUGH} anomalies. Larger tables are cut to {MOST:,} rows, each class by its share, but at least"
         f" {KEPT} anomalies are kept. {detectors} detectors have their default settings and get standardised"
-        f" columns. {100 * TRAIN:.0f} % of the rows of each class train, once, and the rest is scored, once. Detectors"
-        " without labels see the training rows as they are, including the anomalies. DevNet knows at most"
-        f" {KNOWN} anomalies. Gradient boosting and logistic regression see all labels of the training rows.",
+        f" columns. {100 * TRAIN:.0f} % of the rows of each class train, once, and the rest is scored, once."
+        " Detectors without labels see the training rows as they are, including the anomalies."
+        f" DevNet knows at most {KNOWN} anomalies. Gradient boosting and logistic regression see all"
+        " labels of the training rows.",
         f"The held-out rows are divided {trials} times at random: half of each class calibrates, and the"
         " rates are counted on the other half. Each detector has its own divisions. Every number is the mean"
         " over divisions, then detectors, then tables, so every table counts once. Ranges are those of the"
