@@ -79,6 +79,7 @@ AIMS: Final = {
 }
 # what may run against the order, and why
 EXCEPTIONS: Final = {
+    ("method.traffic.calibrate", "method.groups.calibrate"): "the entrance of traffic hands on its groups",
     ("method.certificate", "method.verify"): "a certificate is made again and compared",
     ("method.calibrate", "method.kinds"): "the entrance hands on scores that come by kind",
     ("method.calibrate", "method.groups.calibrate"): "and by group",

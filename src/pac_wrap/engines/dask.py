@@ -41,13 +41,14 @@ from pac_wrap.method.kinds import coded_kinds, population_codes, populations_of
 from pac_wrap.method.promise import Population
 from pac_wrap.method.rule import SETS
 from pac_wrap.method.source import PartitionSource, Source
+from pac_wrap.method.traffic.calibrate import STATES
 from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask, within
-from pac_wrap.tables.columns import LOOKED_AT, number, without_case
+from pac_wrap.tables.columns import LOOKED_AT, TrafficColumns, number, without_case
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 
-# the number of answers that are added up in one step of the tree
+# so many answers are added up in one step of the tree
 _TOGETHER: Final = 8
-# from this number of partitions on, looking at one of them first saves more than it costs
+# from so many partitions on, looking at one of them first saves more than it costs
 _SAMPLED: Final = 4
 _SETS: Final = np.array(SETS, dtype=object)
 
@@ -86,6 +87,14 @@ class _Dask(Engine):
 
     def grouped(self, df: Any, columns: Names, anomaly_label: object) -> "GroupedFrame":
         return GroupedFrame(df[[*columns]], anomaly_label)
+
+    def traffic(self, df: Any, columns: TrafficColumns) -> tuple[Source, int]:
+        rows = df[[columns.score, *columns.marks]]
+        counted = answered(partial(_count_states, columns), *partitions_of(rows))
+        sizes, unscored = columns.counted((state, *pair) for state, pair in enumerate(counted.tolist()))
+        known: dict[Population, int | None] = dict(zip(STATES, sizes, strict=True))
+        meta = {"score": (kind := self.score_type(df, columns.score)), "state": "int64"}
+        return _pairs(rows.map_partitions(_scored_states, columns, kind, meta=meta), 1, known), unscored
 
     def score_type(self, df: Any, score: str) -> ScoreType:
         return column_type(df[score].dtype)
@@ -240,6 +249,30 @@ class GroupedFrame:
     def origin(self) -> dict[str, Any]:
         """Return no origin: a frame has no name."""
         return {}
+
+
+def _in_states(frame: Any, columns: TrafficColumns, kind: ScoreType) -> Any:
+    """Return the score of each point of traffic in a partition, and the number of its state."""
+    from pandas import DataFrame
+
+    states = np.full(len(frame), columns.start)
+    for name in columns.marks:
+        found = coded(frame[name])
+        parts = [columns.part_of(name, None if one is None else str(one)) for one in found.values]
+        states += np.array(parts or [0])[found.codes]
+    return DataFrame({"score": scores_of(frame[columns.score]).astype(kind), "state": states})
+
+
+def _scored_states(frame: Any, columns: TrafficColumns, kind: ScoreType) -> Any:
+    rows = _in_states(frame, columns, kind)
+    return rows[rows["score"].notna()]
+
+
+def _count_states(columns: TrafficColumns, number: int, frame: Any) -> NDArray[np.int64]:
+    """Return how many points are in each state, and how many of them have no score."""
+    rows = _in_states(frame, columns, "float64")
+    gaps = rows["state"][rows["score"].isna()]
+    return np.stack([np.bincount(one, minlength=len(STATES)) for one in (rows["state"], gaps)], axis=1)
 
 
 def _numbered(rows: Any, known: Any, anomaly_label: object, kind: ScoreType) -> Any:

@@ -21,7 +21,9 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.source import Source
+from pac_wrap.method.traffic.calibrate import certify_traffic, is_traffic
 from pac_wrap.tables.columns import (
+    TrafficColumns,
     refuse_added,
     refuse_as_third,
     refuse_narrower,
@@ -55,6 +57,10 @@ class Engine(ABC):
     @abstractmethod
     def grouped(self, df: Any, columns: Names, anomaly_label: object) -> GroupSource:
         """Return the labelled scores of two columns by the groups in a third."""
+
+    @abstractmethod
+    def traffic(self, df: Any, columns: TrafficColumns) -> tuple[Source, int]:
+        """Return the scores of traffic by the state of each point, and the number of points without one."""
 
     @abstractmethod
     def score_type(self, df: Any, score: str) -> ScoreType:
@@ -93,6 +99,8 @@ class Engine(ABC):
         together: bool = False,
         pool: bool = False,
         kinds: str | None = None,
+        review: str | None = None,
+        audit: str | None = None,
         anomaly_label: object = 1,
         overlap: str | Overlap | None = None,
     ) -> Any:
@@ -113,6 +121,9 @@ class Engine(ABC):
         score, label, by, kinds : str
             The columns of scores and labels, and of groups or kinds, if any; a class without any kind in its
             rows is not divided. The other parameters are those of `calibrate_labelled`.
+        review, audit : str
+            For promises about traffic, which needs no labels: the columns of what reviews found (1, 0 or
+            missing) and of the points that a coin drew for audit (1 or 0), if any; see `calibrate_traffic`.
 
         Examples
         --------
@@ -123,6 +134,8 @@ class Engine(ABC):
         >>> calibrate(df).regime.value, sorted(calibrate(df, by="parity").groups)
         ('separated', ['even', 'odd'])
         """
+        if is_traffic(guarantee, review, audit):
+            return self.certified_traffic(df, TrafficColumns(score, review, audit), guarantee)
         if by is None and (together or pool):
             raise InputError("together and pool need groups; add by, or remove them")
         if by is not None and kinds is not None:
@@ -135,6 +148,12 @@ class Engine(ABC):
         request = Request.of(guarantee, overlap, anomaly_label)
         wanted = request if by is None else GroupRequest(request, together, pool)
         return self.certified(df, columns, wanted, request.anomaly_label)
+
+    def certified_traffic(self, df: Any, columns: TrafficColumns, guarantee: object) -> Certificate:
+        """Return the certificate of traffic in a frame."""
+        self.check(df, [columns.score], columns.marks)
+        columns.check(list(df.columns))
+        return certify_traffic(*self.traffic(df, columns), guarantee)
 
     def certify_curve(
         self,

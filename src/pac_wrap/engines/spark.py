@@ -47,9 +47,11 @@ from pac_wrap.method.groups.values import (
     too_many,
 )
 from pac_wrap.method.kinds import not_kinds, populations_of
+from pac_wrap.method.promise import Population
 from pac_wrap.method.source import CountedSource, Source
+from pac_wrap.method.traffic.calibrate import STATES
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
-from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER
+from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, TrafficColumns
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 from pac_wrap.tables.sql import (
     ENDS,
@@ -59,6 +61,7 @@ from pac_wrap.tables.sql import (
     prediction_set_sql,
     quote_name,
     quote_number,
+    state_sql,
     verdict_sql,
     without_case_sql,
 )
@@ -148,6 +151,23 @@ class _Spark(Engine):
         score, label, group = columns
         rows = df.selectExpr(*_pairs(df, score, label), f"{group_sql(df, group)} AS value")
         return GroupedFrame(rows, self.score_type(df, score), anomaly_label)
+
+    def traffic(self, df: Any, columns: TrafficColumns) -> tuple[Source, int]:
+        names = {name: quote_name(name, "spark") for name in columns.marks}
+        review, audit = (None if name is None else names[name] for name in columns[1:])
+        state, scores = state_sql(review, audit, "spark"), f"{_double(columns.score)} AS score"
+        rows = df.selectExpr(scores, f"{state} AS label")
+        counted = fetched(_summed(rows, ("label",), "count(*) AS rows", f"count_if({_MISSING}) AS gaps"))
+        found = counted.to_pylist()
+        if any(one["label"] is None for one in found):
+            marks = [f"CAST({name} AS STRING) AS {name}" for name in names.values()]
+            for row in fetched(df.where(f"({state}) IS NULL").selectExpr(*marks).limit(1)).to_pylist():
+                for column, text in row.items():
+                    columns.part_of(column, text)
+        sizes, unscored = columns.counted((one["label"], one["rows"], one["gaps"]) for one in found)
+        known: dict[Population, int | None] = dict(zip(STATES, sizes, strict=True))
+        scored, kind = rows.where(f"NOT ({_MISSING})"), self.score_type(df, columns.score)
+        return CountedSource(SparkCounts(scored, kind, 1, len(known)), known), unscored
 
     def score_type(self, df: Any, score: str) -> ScoreType:
         return "float32" if dict(df.dtypes)[score] == "float" else "float64"
@@ -252,7 +272,7 @@ def _double(column: str) -> str:
 
 
 class SparkCounts:
-    """The columns `score` (double) and `label`, or numbers of populations, counted in place."""
+    """The columns `score` (double) and `label`, or so many numbers of populations, counted in place."""
 
     def __init__(
         self, pairs: Any, score_type: ScoreType, anomaly_label: object, numbers: int | None = None
@@ -641,7 +661,7 @@ def _started(builder: Any, master: str, scratch: str) -> Any:
         with _silenced():
             session = builder.getOrCreate()
     except errors.PySparkRuntimeError as error:
-        raise MissingExtraError(f"Spark did not start: it needs Java 17 or later; {remedy}") from error
+        raise MissingExtraError(f"Spark did not start, it needs Java 17 or later; {remedy}") from error
     except (errors.PySparkException, py4j.Py4JError) as error:
         raise InputError(f"Spark did not start with the master {master}: {_reason(str(error))}") from error
     if master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:

@@ -1,1 +1,1 @@
-"""The account of each result, as plain data, and its texts, pages and pictures in every format."""
+"""What a result says, as one account; and that in every format."""

@@ -32,12 +32,15 @@ from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds, po
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, Populations, T, parts_of
+from pac_wrap.method.traffic.calibrate import STATES, certify_traffic, is_traffic
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc
 from pac_wrap.ranks.passes import PassTask, RankSearch, Survey, survey
 from pac_wrap.tables.columns import (
     FALSE,
+    MOST_STATES,
     TRUE,
+    TrafficColumns,
     changed,
     no_rows,
     refuse_as_third,
@@ -46,7 +49,7 @@ from pac_wrap.tables.columns import (
     spellings,
 )
 from pac_wrap.tables.files.connection import TRIPLE, gathered
-from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text, text_sql
+from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text, state_sql, text_sql
 from pac_wrap.tables.table import WHOLE, Table, open_table
 
 BATCH: Final = 1 << 20
@@ -85,11 +88,11 @@ class TableSource(PassSource):
         on_missing: OnMissing = "stop",
         value: str = "NULL",
     ) -> None:
-        require_two(score, label)
         table.require_numbers(score)
-        require_column(label, table.columns)
         self.table, self.score, self._label, self._anomaly_label = table, score, label, anomaly_label
         self._on_missing, self.missing, self.draws = on_missing, 0, draws
+        # the condition of rows that count, and the number of the others
+        self._counts, self.unscored = "true", 0
         self._type: ScoreType = score_type or table.score_type(score)
         self.rounds = is_narrower(self._type, table.score_type(score))
         # the least and the greatest score so far
@@ -260,7 +263,7 @@ class TableSource(PassSource):
         if self._weight is not None:
             yield from self._survivors()
             return
-        wanted = "true"
+        wanted = self._counts
         if isinstance(task, RankSearch):
             bounds, edge = task.bounds, partial(rounding_edge, kind=self._type)
             if self.rounds:  # scores are compared before rounding, which moves the bounds, alike around zero
@@ -274,7 +277,7 @@ class TableSource(PassSource):
                 read += scores.size
                 yield scores, codes
         if not isinstance(task, RankSearch):
-            self.table.expect(read)
+            self.table.expect(read + self.unscored)
 
     def _survivors(self) -> Iterator[tuple[NDArray[Any], ...]]:
         """Yield the scores and marks of all points that survive the draw, and of points with errors."""
@@ -334,6 +337,8 @@ class TableSource(PassSource):
 
     def _mark_sql(self) -> str:
         """Return the expression that is 1 for anomalies, 0 for normal points, and larger for other labels."""
+        require_two(self.score, self._label)
+        require_column(self._label, self.table.columns)
         if self._anomaly_label is None and re.fullmatch(WHOLE, self.table.types[self._label]):
             # the same as below, but numbers stay numbers
             found = f"CASE {quote_name(self._label)} WHEN 1 THEN 1 WHEN 0 THEN 0 ELSE {_WRONG} END"
@@ -351,6 +356,38 @@ class TableSource(PassSource):
             f"CAST(CASE {quote_name(self._label)}::VARCHAR WHEN {quote_text(marks[0])} THEN 1"
             f" WHEN {quote_text(others[0])} THEN 0 ELSE CASE {rest} END END AS UTINYINT)"
         )
+
+
+class TrafficTable(TableSource):
+    """The scores of traffic by the state of each point; the first pass counts the points without a score."""
+
+    def __init__(self, table: Table, columns: TrafficColumns, score_type: ScoreType | None = None) -> None:
+        columns.check(table.columns)
+        self.columns = columns
+        super().__init__(table, columns.score, "", score_type=score_type)
+        self.copied()
+        gone = f"{self.number} IS NULL OR isnan({self.number})"
+        counts = f"SELECT {self.mark}, count(*), count(*) FILTER ({gone}) FROM {self.relation} GROUP BY 1"
+        found = table.rows(counts)
+        if any(state == _WRONG for state, *_ in found):
+            self.refuse()
+        sizes, self.unscored = columns.counted(found)
+        self._populations = dict(zip(STATES, sizes, strict=True))
+        if self.unscored:  # or are they texts that are no numbers?
+            table.check_scores(columns.score, "abstain")
+            self._counts = f"NOT ({gone})"
+
+    def _mark_sql(self) -> str:
+        review, audit = (None if name is None else quote_name(name) for name in self.columns[1:])
+        return f"CAST(coalesce({state_sql(review, audit)}, {_WRONG}) AS UTINYINT)"
+
+    def refuse(self) -> None:
+        """Raise the error for a wrong review or audit."""
+        texts = ", ".join(f"CAST({quote_name(name)} AS VARCHAR)" for name in self.columns.marks)
+        for found in self.table.rows(f"SELECT DISTINCT {texts} FROM source ORDER BY ALL LIMIT {MOST_STATES}"):
+            for column, text in zip(self.columns.marks, found, strict=True):
+                self.columns.part_of(column, text)
+        raise changed(self.table.names)
 
 
 def or_nan(number: str) -> str:
@@ -495,6 +532,8 @@ def calibrate(
     together: bool = False,
     pool: bool = False,
     kinds: str | None = None,
+    review: str | None = None,
+    audit: str | None = None,
     anomaly_label: str | None = None,
     delimiter: str | None = None,
     overlap: str | Overlap | None = None,
@@ -503,8 +542,14 @@ def calibrate(
 
     `score`, `label`, `by` (groups) and `kinds` name columns. Labels are compared as text: 0/1 or true/false,
     or `anomaly_label` and one other value. By default the header of a CSV shows its delimiter. The other
-    parameters are those of `calibrate_labelled`.
+    parameters are those of `calibrate_labelled`. Promises about traffic need no labels; `review` and `audit`
+    name the columns of what reviews found and of the points drawn for audit, see `calibrate_traffic`.
     """
+    if is_traffic(guarantee, review, audit):
+        columns = TrafficColumns(score, review, audit)
+        with _opened(files, [score, *columns.marks], None, delimiter) as table:
+            rows = TrafficTable(table, columns)
+            return certify_traffic(rows, rows.unscored, guarantee)
     if by is None and (together or pool):
         raise InputError("together and pool need groups; add by, or remove them")
     if by is not None and kinds is not None:
@@ -542,7 +587,7 @@ def certify_curve(
 
 
 def _opened(
-    files: Files, columns: list[str], label: str, delimiter: str | None
+    files: Files, columns: list[str], label: str | None, delimiter: str | None
 ) -> AbstractContextManager[Table]:
     listed = [files] if isinstance(files, (str, PathLike)) else files
     if not listed:

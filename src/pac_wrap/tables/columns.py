@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -52,10 +52,10 @@ def require_column(column: str, columns: list[str]) -> None:
     raise InputError(f"there is no column {quoted(column)}; {hint}the columns are {listed(columns)}")
 
 
-def require_two(score: object, label: object) -> None:
-    """Refuse the same column for the score and the label."""
+def require_two(score: object, label: object, what: str = "label") -> None:
+    """Refuse the same column for the score and the label or review."""
     if score == label:
-        raise InputError(f"column {quoted(score)} cannot be both the score and the label; name two columns")
+        raise InputError(f"column {quoted(score)} cannot be both the score and the {what}; name two columns")
 
 
 def refuse_as_third(column: str, others: Iterable[str], what: str = "group") -> None:
@@ -249,6 +249,68 @@ def anomaly_marks(
             f" got {listed(values)}{remedy}"
         )
     return marks
+
+
+# how a review and a draw for audit are spelled, and their parts of the number of a point's state
+_NONE: Final = ("", "nan")
+REVIEWS: Final = dict.fromkeys(FALSE, 0) | dict.fromkeys(TRUE, 1) | dict.fromkeys(_NONE, 2)
+AUDITS: Final = dict.fromkeys((*_NONE, *FALSE), 0) | dict.fromkeys(TRUE, 3)
+# the most different pairs of these that are examined; the known ones have fewer spellings
+MOST_STATES: Final = 400
+
+
+class TrafficColumns(NamedTuple):
+    """The columns of traffic: scores, and perhaps what reviews found, and the points drawn for audit."""
+
+    score: str
+    review: str | None = None
+    audit: str | None = None
+
+    @property
+    def marks(self) -> list[str]:
+        """The columns of reviews and audits, as far as there are any."""
+        return [name for name in self[1:] if name is not None]
+
+    def check(self, columns: list[str]) -> None:
+        """Refuse a table without these columns, and one column for two of them."""
+        for name, what in ((self.review, "review"), (self.audit, "audit")):
+            if name is not None:
+                require_column(name, columns)
+                require_two(self.score, name, what)
+        if self.audit is not None and self.audit == self.review:
+            raise InputError(f"column {quoted(self.audit)} cannot be both the review and the audit; name two")
+
+    @property
+    def start(self) -> int:
+        """The state of a point without any marks."""
+        return REVIEWS[""] if self.review is None else 0
+
+    def part_of(self, column: str, text: str | None) -> int:
+        """Return what a text in a column of marks adds to the number of a point's state."""
+        known, rule = REVIEWS, "1 (right), 0 (wrong) or empty (not reviewed)"
+        if column == self.audit:
+            known, rule = AUDITS, "1 (drawn for audit), or 0 or empty (not drawn)"
+        if (code := known.get(without_case(text or ""))) is None:
+            raise InputError(f"column {quoted(column)} must be {rule}, got {quoted(text)}; fix those rows")
+        return code
+
+    def counted(self, states: Iterable[tuple[int, int, int]]) -> tuple[list[int], int]:
+        """Return how many points with a score are in each state, and how many points have none.
+
+        Given are states, the rows of each, and those of them without a score.
+        """
+        sizes, points, unscored = [0] * 6, 0, 0
+        what, remedy = ("row", "") if self.audit is not None else ("reviewed row", ", or drop the review")
+        for state, rows, missing in states:
+            if missing and (self.audit is not None or state != REVIEWS[""]):
+                gaps = f"column {quoted(self.score)} is empty or NaN in {amount(missing, what)}"
+                raise InputError(f"{gaps}; give each a score{remedy}")
+            if rows:
+                sizes[state] += rows - missing
+            points, unscored = points + rows, unscored + missing
+        if not points:
+            raise InputError("the table has no rows; pass all points that came")
+        return sizes, unscored
 
 
 def without_case(text: str) -> str:

@@ -22,12 +22,13 @@ from pac_wrap.method import source as sources
 from pac_wrap.method.calibrate import Request, certify
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, Population
-from pac_wrap.method.source import CLASSES, Auc, T
+from pac_wrap.method.source import CLASSES, Auc, T, parts_of
+from pac_wrap.method.traffic.calibrate import STATES, certify_traffic, is_traffic
 from pac_wrap.ranks.compiled import HASH_NUMBERS
-from pac_wrap.ranks.kernels import as_digest
-from pac_wrap.ranks.memory import BOTH, Rank
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import Parts, ScoreAtRank
 from pac_wrap.tables.columns import (
+    TrafficColumns,
     anomaly_marks,
     missing_scores,
     no_rows,
@@ -52,6 +53,8 @@ _PART: Final = r'"(?:[^"]|"")+"|[^."]+'
 _LOW: Final = (1 << 32) - 1
 # the most different labels that come back; two are right, and each may have several spellings
 _MOST_LABELS: Final = 32
+# the parts of traffic; those of labelled points are normal and anomalous
+_STATES: Final = ("unreviewed", "wrong_ones", "right_ones")
 # the column that names the statement of an answer
 TAG: Final = "statement"
 # the expression that shows a column of float32; standard SQL has none
@@ -61,6 +64,10 @@ _TYPE: Final[dict[str, str]] = {
     "ansi": "''",
 }
 _LABEL: Final[dict[Dialect, str]] = {**TEXT, "postgres": "VARCHAR", "ansi": "VARCHAR(255)"}
+
+
+# the texts that mark the points of each part but the first
+Marks = Sequence[Sequence[str]]
 
 
 class Statement:
@@ -78,34 +85,48 @@ class Statement:
 
 
 class Source:
-    """Two columns of a table in a database, and the statements about them in a dialect."""
+    """Two columns of a table in a database, and the statements about them in a dialect.
 
-    def __init__(self, table: str, score: str, label: str, dialect: Dialect = "duckdb") -> None:
+    `parts` are the names of the parts that points are in: the classes by their label, or the states of
+    traffic by their review; without a label, none is reviewed.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        score: str,
+        label: str | None,
+        dialect: Dialect = "duckdb",
+        parts: tuple[str, ...] = ("normal", "anomalous"),
+    ) -> None:
         check_choice("dialect", dialect, tuple(DOUBLE))
         if not re.fullmatch(rf"(?:{_PART})(?:\.(?:{_PART}))*", table):
             raise InputError(
                 f"the table must be a name such as schema.table, got {quoted(table)}; quote a part with a dot"
                 ' or a quote in it as in SQL: "my.table"'
             )
-        parts = [match[0] for match in re.finditer(_PART, table)]
-        plain = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in parts]
-        self.table, self.score, self.label, self.dialect = table, score, label, dialect
+        named = [match[0] for match in re.finditer(_PART, table)]
+        plain = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in named]
+        self.table, self.score, self.label, self.dialect, self.parts = table, score, label, dialect, parts
         self._relation = ".".join(quote_name(part, dialect) for part in plain)
         self._score = f"CAST({quote_name(score, dialect)} AS {DOUBLE[dialect]})"
-        self._label = f"CAST({quote_name(label, dialect)} AS {_LABEL[dialect]})"
+        column = "NULL" if label is None else quote_name(label, dialect)
+        self._label = f"CAST({column} AS {_LABEL[dialect]})"
 
     def labels(self) -> Statement:
         """Return the statement that counts the points and missing scores of each label, with their range."""
         kind = _TYPE[self.dialect].format(quote_name(self.score, self.dialect))
+        nan = nan_sql("score", self.dialect)
+        number = "score" if len(self.parts) == 2 else f"CASE WHEN NOT ({nan}) THEN score END"
         columns = (
             ("label", "COALESCE(name, '')"),
             ("points", "COUNT(*)"),
             ("unlabelled", "COUNT(*) - COUNT(name)"),
             ("missing", "COUNT(*) - COUNT(score)"),
-            ("nan", f"COUNT(CASE WHEN {nan_sql('score', self.dialect)} THEN 1 END)"),
+            ("nan", f"COUNT(CASE WHEN {nan} THEN 1 END)"),
             ("score_type", "MIN(kind)"),
-            ("lowest", "MIN(score)"),
-            ("highest", "MAX(score)"),
+            ("lowest", f"MIN({number})"),
+            ("highest", f"MAX({number})"),
         )
         steps = (
             f"WITH points AS (\n  SELECT {self._score} AS score, {self._label} AS name, {kind} AS kind\n"
@@ -115,47 +136,49 @@ class Source:
         rest = f"FROM points\nGROUP BY name\nORDER BY name\n{most}"
         return Statement("labels, and what is missing", steps, columns, rest)
 
-    def ranks(
-        self, marks: Sequence[str], wanted: Iterable[Rank], low: float | None, high: float | None
-    ) -> Statement:
+    def ranks(self, marks: Marks, wanted: Iterable[Rank], low: float | None, high: float | None) -> Statement:
         """Return the statement that finds the scores at some ranks among those strictly between two."""
         bounds = [("score > ", low), ("score < ", high)]
         inside = [text + self._number(bound) for text, bound in bounds if bound is not None]
         near = f"\n  WHERE {' AND '.join(inside)}" if inside else ""
         # BIGINT compares faster than the types in which some databases return sums
         below = "CAST(SUM({0}) OVER (ORDER BY score ROWS UNBOUNDED PRECEDING) AS BIGINT) - {0} AS {0}_below"
+        counted = ", ".join(f"{_count(f'mark = {part}')} AS {name}" for part, name in enumerate(self.parts))
+        summed = ",\n".join(f"    {below.format(name)}" for name in self.parts)
         steps = (
             f"WITH points AS (\n{self._points(marks)}\n), counted AS (\n"
-            f"  SELECT score, {_count('mark = 0')} AS normal, {_count('mark = 1')} AS anomalous\n"
+            f"  SELECT score, {counted}\n"
             f"  FROM points{near}\n  GROUP BY score\n), summed AS (\n"
-            f"  SELECT score, normal, anomalous,\n    {below.format('normal')},\n"
-            f"    {below.format('anomalous')}\n  FROM counted\n)"
+            f"  SELECT score, {', '.join(self.parts)},\n{summed}\n  FROM counted\n)"
         )
-        names = ("score", "normal", "anomalous", "normal_below", "anomalous_below")
+        names = ("score", *self.parts, *(f"{name}_below" for name in self.parts))
         # this sum shows whether all digits are printed: 0.30000000000000004
         columns = [*((one, one) for one in names), ("digits", f"{self._number(0.1)} + {self._number(0.2)}")]
-        listed, conditions = list(wanted), []
-        for label, sides in {0: names[1:2], 1: names[2:3], BOTH: names[1:3]}.items():
-            if k := sorted(rank.k for rank in listed if rank.label == label):
-                least = " + ".join(f"{name}_below" for name in sides)
-                found = f"{_next(k, least)} <= {least} + {' + '.join(sides)}"
-                conditions.append(f"({least} < {k[-1]} AND {found})")
+        by_labels: dict[tuple[int, ...], list[int]] = {}
+        for rank in sorted(wanted, key=lambda rank: (len(rank.labels), rank.labels, rank.k)):
+            by_labels.setdefault(rank.labels, []).append(rank.k)
+        conditions = []
+        for labels, k in by_labels.items():
+            sides = [self.parts[label] for label in labels]
+            least = " + ".join(f"{name}_below" for name in sides)
+            found = f"{_next(k, least)} <= {least} + {' + '.join(sides)}"
+            conditions.append(f"({least} < {k[-1]} AND {found})")
         condition = "\n  OR ".join(conditions)
         rest = f"FROM summed\nWHERE {condition}\nORDER BY score"
         return Statement("scores at ranks", steps, columns, rest)
 
-    def counts(self, marks: Sequence[str], scores: Sequence[float], *, hashed: bool) -> Statement:
-        """Return the statement that counts both classes, in all, below some scores and up to them."""
-        columns = [(name, _count(f"mark = {label}")) for label, name in enumerate(("normal", "anomalous"))]
+    def counts(self, marks: Marks, scores: Sequence[float], *, hashed: bool) -> Statement:
+        """Return the statement that counts all parts, in all, below some scores and up to them."""
+        columns = [(name, _count(f"mark = {label}")) for label, name in enumerate(self.parts)]
         for place, score in enumerate(map(self._number, scores)):
-            for label, name in enumerate(("normal", "anomalous")):
+            for label, name in enumerate(self.parts):
                 columns.append((f"{name}_below_{place}", _count(f"mark = {label} AND score < {score}")))
                 columns.append((f"{name}_up_to_{place}", _count(f"mark = {label} AND score <= {score}")))
         steps = f"WITH points AS (\n{self._points(marks)}\n)"
         hashed &= self.dialect != "ansi"  # standard SQL does not reach the bits of a double
         if hashed:
             steps = f"{steps}{''.join(self._hashing())}"
-            for label, name in enumerate(("normal", "anomalous")):
+            for label, name in enumerate(self.parts):
                 for half in ("high", "low"):
                     total = f"COALESCE(SUM(CASE WHEN mark = {label} THEN {half} END), 0)"
                     columns.append((f"{name}_hash_{half}", total))
@@ -164,12 +187,20 @@ class Source:
     def _number(self, value: float) -> str:
         return quote_number(value, DOUBLE[self.dialect])
 
-    def _points(self, marks: Sequence[str]) -> str:
-        """Return the query for every point: its score, 0 for -0, and 1 if it is an anomaly, else 0."""
-        anomalous = one_of(self._label, marks, self.dialect)
+    def _points(self, marks: Marks) -> str:
+        """Return the query for every point with a score: this, 0 for -0, and the number of its part."""
+        cases = [
+            f"WHEN {one_of(self._label, texts, self.dialect)} THEN {part}"
+            for part, texts in enumerate(marks, 1)
+            if texts
+        ]
+        mark = f"CASE {' '.join(cases)} ELSE 0 END" if cases else "0"
+        scored = ""
+        if len(self.parts) > 2:
+            scored = f"\n  WHERE {self._score} IS NOT NULL AND NOT ({nan_sql(self._score, self.dialect)})"
         return (
             f"  SELECT CASE WHEN {self._score} = 0 THEN 0 ELSE {self._score} END AS score,\n"
-            f"    CASE WHEN {anomalous} THEN 1 ELSE 0 END AS mark\n  FROM {self._relation}"
+            f"    {mark} AS mark\n  FROM {self._relation}{scored}"
         )
 
     def _hashing(self) -> Iterator[str]:
@@ -266,6 +297,7 @@ def calibrate(
     *,
     score: str = "score",
     label: str = "label",
+    review: str | None = None,
     anomaly_label: str | None = None,
     overlap: str | Overlap | None = None,
     dialect: Dialect = "postgres",
@@ -281,6 +313,8 @@ def calibrate(
         The function that runs a statement and returns its rows.
     table, score, label : str
         The name of the table, and of its columns of scores and labels.
+    review : str, optional
+        For promises about traffic, which needs no labels: the column of what reviews found.
     anomaly_label : str, optional
         The label, as text, that marks an anomaly; by default 1 or true.
     dialect : {"postgres", "duckdb", "spark", "ansi"}
@@ -301,6 +335,9 @@ def calibrate(
         rows = [tuple(map(str, row)) for row in execute(statement.text)]
         return checked(statement, [statement.names, *rows] if rows else [], "the answer of the database")
 
+    if is_traffic(guarantee, review):
+        found = RemoteTraffic(ask, Source(table, score, review, dialect, _STATES), None)
+        return certify_traffic(found, found.unscored, guarantee)
     request = Request.of(guarantee, overlap, label_of(anomaly_label))
     return certify(Remote(ask, Source(table, score, label, dialect), request.label_text), request)
 
@@ -334,23 +371,28 @@ class Remote(Parts):
         self._ask, self._source = ask, source
         if not (rows := ask(source.labels())):
             raise no_rows([source.table])
+        self._marks, sizes = self._divided(rows, anomaly_label)
+        scored = [row for row in rows if _missing_in(row) < whole_cell(row["points"])]
+        self.ends = (
+            min((score_cell(row["lowest"]) for row in scored), default=None),
+            max((score_cell(row["highest"]) for row in scored), default=None),
+        )
+        self.score_type: ScoreType = "float32" if rows[0]["score_type"] in _NARROW else "float64"
+        super().__init__(sizes, (0,) * len(sizes))
+
+    def _divided(self, rows: list[Row], anomaly_label: str | None) -> tuple[Marks, Sequence[int]]:
+        """Return the texts that mark the points of each part but the first, and the sizes of the parts."""
         counted: Counter[str | None] = Counter()
         for row in rows:
-            name = None if whole_cell(row["unlabelled"]) else without_case(row["label"])
-            counted[name] += whole_cell(row["points"])
-        total = counted.total()
-        marks = anomaly_marks(sorted(counted.items(), key=str), source.label, anomaly_label)
-        # spelled as in the table, so that databases need not change the case
-        self._marks = [row["label"] for row in rows if without_case(row["label"]) in marks] or list(marks)
-        if missing := sum(whole_cell(row[name]) for row in rows for name in ("missing", "nan")):
-            raise missing_scores(source.score, missing, total)
-        self.ends = (
-            min(score_cell(row["lowest"]) for row in rows),
-            max(score_cell(row["highest"]) for row in rows),
-        )
+            counted[_label_in(row)] += whole_cell(row["points"])
+        total, label = counted.total(), str(self._source.label)
+        marks = anomaly_marks(sorted(counted.items(), key=str), label, anomaly_label)
+        if missing := sum(map(_missing_in, rows)):
+            raise missing_scores(self._source.score, missing, total)
         anomalous = sum(counted[mark] for mark in marks)
-        self.score_type: ScoreType = "float32" if rows[0]["score_type"] in _NARROW else "float64"
-        super().__init__((total - anomalous, anomalous), (0, 0))
+        # spelled as in the table, so that databases need not change the case
+        found = [row["label"] for row in rows if without_case(row["label"]) in marks] or list(marks)
+        return [found], (total - anomalous, anomalous)
 
     def populations(self) -> dict[Population, int | None]:
         """Return both classes."""
@@ -358,8 +400,17 @@ class Remote(Parts):
 
     def answer(self, of: Sequence[sources.Populations], ask: sources.Ask[T]) -> T:
         """Return the answers to a request, after checking all of them in one last look."""
-        made = ask(self.ranked([(0,), (1,)]), score_type=self.score_type)
-        return cast(T, self.prove(made)) if isinstance(made, Certificate) else made
+        parts = parts_of(self.populations(), of)
+        made = ask(self.ranked(parts), score_type=self.score_type)
+        if not isinstance(made, Certificate):
+            return made
+        hashed = self._prove(made)
+        # the same ranks and counts again, now with digests
+        found = cast(Certificate, ask(self.ranked(parts), score_type=self.score_type))
+        if not hashed:
+            clauses = (replace(one, digest=None if one.n else one.digest) for one in found.clauses)
+            found = replace(found, clauses=tuple(clauses))
+        return cast(T, found)
 
     def held(self) -> None:
         """Return None: the scores stay in the database."""
@@ -372,7 +423,7 @@ class Remote(Parts):
     def find(self, ranks: Iterable[Rank]) -> None:
         """Find the scores at some ranks; the first time, also those that show scores upside down."""
         wanted = list(ranks)
-        if not self._found and all(self.sizes):
+        if not self._found and len(self.sizes) == 2 and all(self.sizes):
             spaced = {max(1, self.sizes[0] * step // _SPACED) for step in range(1, _SPACED + 1)}
             wanted += [Rank(0, k) for k in sorted(spaced)]
         super().find(wanted)
@@ -384,21 +435,20 @@ class Remote(Parts):
         known = self._found.values()
         low = max((at for at in known if all(one.of(_ends(at)) < one.k for one in ranks)), default=None)
         high = min((at for at in known if all(one.k <= one.of(at.below) for one in ranks)), default=None)
-        before = (0, 0) if low is None else _ends(low)
+        before = (0,) * len(self.sizes) if low is None else _ends(low)
         wanted = {rank: Rank(rank.label, rank.k - rank.of(before)) for rank in ranks}
         ends = [None if at is None else at.score for at in (low, high)]
         rows = self._ask(self._source.ranks(self._marks, set(wanted.values()), *ends))
-        found = []
+        found, parts = [], self._source.parts
         for row in rows:
             if number(row["digits"]) != _SUM:
                 raise InputError(
                     f"the database must write all 17 digits of scores, got 0.1 + 0.2 as"
                     f" {quoted(row['digits'])}; in PostgreSQL: SET extra_float_digits = 1"
                 )
-            equal = whole_cell(row["normal"]), whole_cell(row["anomalous"])
-            below = (
-                before[0] + whole_cell(row["normal_below"]),
-                before[1] + whole_cell(row["anomalous_below"]),
+            equal = tuple(whole_cell(row[name]) for name in parts)
+            below = tuple(
+                start + whole_cell(row[f"{name}_below"]) for start, name in zip(before, parts, strict=True)
             )
             found.append(ScoreAtRank(unsigned_zero(score_cell(row["score"])), below, equal))
         # scores and counts rise, no count exceeds the size of its class, and every row holds a rank
@@ -419,21 +469,21 @@ class Remote(Parts):
         """Return how many scores of each class are less than the threshold."""
         return self._counted_at(self._look([threshold], hashed=False), 0)[0]
 
-    def prove(self, certificate: Certificate) -> Certificate:
-        """Return the certificate with its digests, after checking all its scores in one look at the table."""
+    def _prove(self, certificate: Certificate) -> bool:
+        """Check all scores of a certificate in one look at the table, and note the digests if it has any."""
         deciding = {*certificate.deciding, float(rounded(certificate.rule.anomaly_from, self.score_type))}
         found = sorted({at for at in self._found.values() if at.score in deciding})
         row = self._look([at.score for at in found], hashed=True)
         for place, at in enumerate(found):
             if self._counted_at(row, place) != (at.below, _ends(at)):
                 raise InputError(CHANGED)
-        clauses = []
-        for one in certificate.clauses:
-            digest = None if one.n else as_digest(0)
-            if one.n and (high := row.get(f"{one.of.label}_hash_high")) is not None:
-                digest = as_digest((whole_cell(high) << 32) + whole_cell(row[f"{one.of.label}_hash_low"]))
-            clauses.append(replace(one, digest=digest))
-        return replace(certificate, clauses=tuple(clauses))
+        hashed = f"{self._source.parts[0]}_hash_high" in row
+        if hashed:
+            self.hash_sums = tuple(
+                (whole_cell(row[f"{name}_hash_high"]) << 32) + whole_cell(row[f"{name}_hash_low"])
+                for name in self._source.parts
+            )
+        return hashed
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
         """Return the largest AUC that agrees with the answers; see `Survey.largest_auc`."""
@@ -448,24 +498,48 @@ class Remote(Parts):
         return Auc((total + (normals - before) * above) / (normals * anomalies), normals, anomalies)
 
     def _look(self, scores: list[float], *, hashed: bool) -> Row:
-        """Return the counts at some scores, after checking that neither class has changed its size."""
+        """Return the counts at some scores, after checking that no part has changed its size."""
         for row in self._ask(self._source.counts(self._marks, scores, hashed=hashed))[:1]:
-            if (whole_cell(row["normal"]), whole_cell(row["anomalous"])) == self.sizes:
+            if tuple(whole_cell(row[name]) for name in self._source.parts) == self.sizes:
                 return row
         raise InputError(CHANGED)
 
-    def _counted_at(self, row: Row, place: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _counted_at(self, row: Row, place: int) -> tuple[tuple[int, ...], ...]:
         """Return the counts below a score and up to it."""
-        below, up_to = (
-            (whole_cell(row[f"normal_{which}_{place}"]), whole_cell(row[f"anomalous_{which}_{place}"]))
-            for which in ("below", "up_to")
-        )
-        return below, up_to
+        ends, parts = ("below", "up_to"), self._source.parts
+        return tuple(tuple(whole_cell(row[f"{name}_{end}_{place}"]) for name in parts) for end in ends)
 
 
-def _ends(at: ScoreAtRank) -> tuple[int, int]:
-    """Return how many scores of each class are not greater than this one."""
-    return at.below[0] + at.equal[0], at.below[1] + at.equal[1]
+class RemoteTraffic(Remote):
+    """Traffic in a database by the state of each point."""
+
+    def _divided(self, rows: list[Row], anomaly_label: str | None) -> tuple[Marks, Sequence[int]]:
+        """Return the texts of wrong and of right reviews, and the sizes of the parts."""
+        columns = TrafficColumns(self._source.score, self._source.label)
+        review = columns.review
+        texts = [] if review is None else [_label_in(row) for row in rows]
+        states = [columns.part_of(str(review), one) for one in texts] or [columns.start] * len(rows)
+        counts = (whole_cell(row["points"]) for row in rows), map(_missing_in, rows)
+        sizes, self.unscored = columns.counted(zip(states, *counts, strict=True))
+        found = [(one, row["label"]) for one, row in zip(states, rows, strict=True)]
+        return [[text for one, text in found if one == part] for part in (0, 1)], (sizes[2], *sizes[:2])
+
+    def populations(self) -> dict[Population, int | None]:
+        """Return the states: not reviewed, wrong and right."""
+        return dict(zip((STATES[2], *STATES[:2]), self.sizes, strict=True))
+
+
+def _label_in(row: Row) -> str | None:
+    return None if whole_cell(row["unlabelled"]) else without_case(row["label"])
+
+
+def _missing_in(row: Row) -> int:
+    return whole_cell(row["missing"]) + whole_cell(row["nan"])
+
+
+def _ends(at: ScoreAtRank) -> tuple[int, ...]:
+    """Return how many scores of each part are not greater than this one."""
+    return tuple(below + equal for below, equal in zip(at.below, at.equal, strict=True))
 
 
 def _divided(text: str) -> Iterator[list[tuple[str, ...]]]:

@@ -14,6 +14,7 @@ from pac_wrap.base.text import is_unicode, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.values import Group, text_of, texts_of
 from pac_wrap.method.rule import SETS, Rule, Thresholds
+from pac_wrap.tables.columns import AUDITS, REVIEWS
 
 if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate
@@ -109,6 +110,16 @@ def without_case_sql(text: str, dialect: Dialect = "duckdb") -> str:
     """Return the expression for `columns.without_case`: of ASCII alone, each character is one byte."""
     size = "octet_length" if dialect == "spark" else "strlen"
     return f"CASE WHEN {size}({text}) = length({text}) THEN lower({text}) ELSE {text} END"
+
+
+def state_sql(review: str | None, audit: str | None = None, dialect: Dialect = "duckdb") -> str:
+    """Return the number of a point's state from its columns of review and audit; NULL if one is wrong."""
+    codes = []
+    for column, known in ((review, REVIEWS), (audit, AUDITS)):
+        none, text = known[""], without_case_sql(f"CAST({column} AS {TEXT[dialect]})", dialect)
+        cases = (f"WHEN {one_of(text, [way], dialect)} THEN {code}" for way, code in known.items())
+        codes += [f"CASE WHEN {column} IS NULL THEN {none} {' '.join(cases)} END"] if column else [str(none)]
+    return " + ".join(codes)
 
 
 def one_of(text: str, values: Sequence[str], dialect: Dialect = "duckdb") -> str:

@@ -7,6 +7,7 @@ normal, so which points were reviewed, in which order and until when, may depend
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from typing import Any, Final, overload
 
@@ -17,7 +18,7 @@ from pac_wrap.base.arguments import Scores, as_array, as_scores, check_same_leng
 from pac_wrap.base.floats import ScoreType, from_order_key, order_key
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, LabelWarning
-from pac_wrap.method.calibrate import Request, in_memory, warned
+from pac_wrap.method.calibrate import Request, answered, in_memory, warned
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.calibrate import GroupRequest, certified
 from pac_wrap.method.groups.certificate import GroupCertificate
@@ -32,7 +33,7 @@ from pac_wrap.method.promise import (
 )
 from pac_wrap.method.provenance import Traffic
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.source import parts_of
+from pac_wrap.method.source import Source, parts_of
 from pac_wrap.method.strategies.interface import MINUS, PLUS, Abstain, Asked, OneGroup, ends_of, kept
 from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, count_below, kth_smallest
 from pac_wrap.tails.bounds import cdf_at_most, min_samples
@@ -378,6 +379,16 @@ def certify_reviewed(
     return request.certify(*in_memory(parts, ["scores"] * len(parts), request.ranks), score_type=kind)
 
 
+def certify_traffic(source: Source, unscored: int, guarantee: object) -> Certificate:
+    """Return the certificate of traffic wherever its scores are; so many more points have none."""
+    request = request_of(check_asked(guarantee, False), unscored, None, False)
+    made = source.answer(PARTS, partial(answered, request))
+    sizes = {str(one.kind): count or 0 for one, count in source.populations().items()}
+    waiting = unscored + sum(count for state, count in sizes.items() if state.endswith("unreviewed"))
+    warn_if_all_reviewed(sum(sizes.values()) + unscored, sum(sizes.values()) + unscored - waiting)
+    return warned(made.with_provenance(**source.origin()))
+
+
 def request_of(
     asked: Guarantee, unscored: int, anomalous: ArrayLike | None, independent: bool
 ) -> TrafficRequest:
@@ -386,7 +397,12 @@ def request_of(
     return TrafficRequest(asked, unscored, RankedInMemory(scores, "anomalous", None), independent)
 
 
-def check_asked(guarantee: Guarantee | None, with_anomalies: bool) -> Guarantee:
+def is_traffic(asked: object, *marks: object) -> bool:
+    """Return whether a request is about traffic: by its promises, or by a column of reviews or audits."""
+    return (isinstance(asked, Guarantee) and asked.of_traffic) or any(one is not None for one in marks)
+
+
+def check_asked(guarantee: object, with_anomalies: bool) -> Guarantee:
     """Return the promises asked of traffic; others are refused."""
     if not isinstance(guarantee, Guarantee) or all(one.of.side != "normal" for one in guarantee.promises):
         raise InputError(
