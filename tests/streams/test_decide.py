@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pac_wrap import InputError
 from pac_wrap.method.rule import Counted, Thresholds
-from pac_wrap.streams import decide
 from pac_wrap.streams.decide import Asked, decide_lines
 from pac_wrap.tables.files import csv_files
 from pac_wrap.tables.files.text_format import LONGEST, read_start
@@ -299,12 +298,13 @@ def test_json_lines_are_read_at_once_after_the_first(monkeypatch: pytest.MonkeyP
     if not csv_files.library().exists():
         pytest.skip("cells.c was not compiled")
     found: list[object] = []
+    usual = csv_files.read_score_objects
 
     def seen(text: bytes, names: list[bytes], place: int) -> csv_files.Lines | None:
-        found.append(lines := csv_files.read_score_objects(text, names, place))
+        found.append(lines := usual(text, names, place))
         return lines
 
-    monkeypatch.setattr(decide, "read_score_objects", seen)
+    monkeypatch.setattr(csv_files, "read_score_objects", seen)
     content = '{"a": "x", "s": 0.1}\n' * 9
     assert len(decided(content, cuts=[21, 84]).splitlines()) == 9
     assert len(found) == 2

@@ -42,11 +42,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield an empty file to write; at the end it replaces path, on any failure it vanishes.
-
-    A pipe or a character device gets its content at the end. The new file has the permissions of the one that
-    it replaces, from its first byte, and its owner where that is allowed.
-    """
+    """Yield an empty file to write; at the end it replaces path, on any failure it vanishes."""
     result = "nothing was written"
     try:
         if _written_into(path):

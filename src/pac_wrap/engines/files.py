@@ -82,17 +82,13 @@ class InspectedFiles:
 
 @dataclass(frozen=True, slots=True)
 class EngineFiles:
-    """Files and the engine that reads them; `certify` returns the same certificate as in memory.
-
-    Spark: the session that runs is used, else one is started with the master and stopped at the end. Dask:
-    threads of this process read, or the workers of the scheduler at the address `master`; CSV and JSON are
-    parsed once, and 9 bytes a row stay in memory. Workers must find the files under the same names.
-    """
+    """Files and the engine that reads them; `certify` returns the same certificate as in memory."""
 
     engine: str
     files: Sequence[Path]
     reader: str
     delimiter: str | None = None
+    # where Spark starts a session if none runs, or Dask's scheduler, whose workers need the files too
     master: str | None = None
 
     def certify(self, request: Any, columns: tuple[str, ...], anomaly_label: str | None) -> Any:

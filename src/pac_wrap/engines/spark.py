@@ -310,11 +310,8 @@ class SparkCounts:
         return (self._added_up(grid) if few else None) or self._grouped(grid)
 
     def _added_up(self, grid: Grid) -> tuple[Cells, tuple[int, ...]] | None:
-        """Return the cells and hashes from sums over all rows, or None if something is wrong.
-
-        Spark keeps sums in variables, and groups in a table that every row must be looked up in. What lies
-        below each knot is added up, one comparison for each sum: to find the cell first costs more.
-        """
+        """Return the cells and hashes from sums over all rows, or None if something is wrong."""
+        # sums are variables, one comparison each; groups are a table in which every row must be looked up
         rows = self._pairs.selectExpr(
             "score", f"{self._class} AS class", "xxhash64(score) AS hash"
         ).selectExpr("score", "hash", "IF(class = 1, 1L, 0L) AS mark", f"class < 0 OR {_MISSING} AS wrong")

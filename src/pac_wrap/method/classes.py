@@ -396,8 +396,7 @@ def calibrate_classes(
 def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iterator[float | None]:
     """Yield the ceiling of each class; the mildest class has none, since there is no milder one."""
     if not isinstance(max_error, Mapping):
-        rate = check_rate("max_error", max_error)
-        yield from (None if name == mildest else rate for name in names)
+        yield from (None if name == mildest else check_rate("max_error", max_error) for name in names)
         return
     given = {class_text(key): value for key, value in max_error.items()}
     for key in given:

@@ -56,11 +56,7 @@ def confidence_of(contenders: Sequence[Contender]) -> Decimal:
 def compare_scores(
     columns: Mapping[str, tuple[Scores, NDArray[bool_]]], guarantee: Guarantee
 ) -> list[Contender]:
-    """Return the detectors, the one that abstains least first; all bounds of all detectors hold together.
-
-    Each column has the scores and a mask of the anomalies. Each delta is divided once among the detectors, so
-    any threshold of any detector may be chosen, and picking the best costs nothing more.
-    """
+    """Return the detectors, the one that abstains least first; all bounds of all detectors hold together."""
     refuse_tolerance(
         guarantee,
         "a comparison",

@@ -248,10 +248,7 @@ class Measured:
     def together(
         cls, counted: Iterable[tuple[str, float | None, Sequence[int]]], confidence: float = 0.95
     ) -> "tuple[Measured, ...]":
-        """Return the rates of several kinds or classes, with one test of all ceilings at 5 %: eq. (24).
-
-        Each is given as its name, its ceiling, and its errors, abstentions and points.
-        """
+        """Return the rates of several kinds or classes, with one test of all ceilings at 5 %: eq. (24)."""
         rows = list(counted)
         tops = [nan if ceiling is None else ceiling for _, ceiling, _ in rows]
         errors, sizes = ([counts[place] for *_, counts in rows] for place in (0, 2))

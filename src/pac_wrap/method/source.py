@@ -120,19 +120,7 @@ class PassSource(Source):
 
 
 class PartitionSource(PassSource):
-    """Scores that an engine holds in partitions: `run(task)` is one pass over them.
-
-    It calls the task on every partition, wherever that is stored, and returns the sum of the results, in any
-    order. With a sample, which runs a task on one of many partitions, one pass is usually enough.
-
-    >>> from pac_wrap.method.calibrate import certify
-    >>> from pac_wrap.method.calibrate import Request
-    >>> parts = [([0.1, 0.9], [0, 1]), ([], []), ([0.2, 0.3], [0, 0])]
-    >>> def run(task):
-    ...     return task(1, *parts[1]) + task(2, *parts[2]) + task(0, *parts[0])
-    >>> certify(PartitionSource(run, 1), Request()).fpr.n
-    3
-    """
+    """Scores in partitions of an engine: `run(task)` returns the sum of the task's results for them."""
 
     def __init__(
         self,

@@ -175,9 +175,7 @@ class _Mixer:
 
 def usable_cores() -> int:
     """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def together(actions: Sequence[Callable[[], T]], scores: int | None = None) -> list[T]:

@@ -318,15 +318,11 @@ def spaced_positions(size: int, most: int = _POINTS) -> NDArray[np.intp]:
 
 
 def is_upside_down(a: float, *sizes: int) -> bool:
-    """Return whether an AUC of classes of these sizes is significantly below one half, at 1 %: eq. (25).
-
-    m (ln 2 + a ln a + (1 - a) ln(1 - a)) >= ln 100, m being the smaller size. Holds whatever the two
-    distributions, with ties; fewer than seven points of a class are never enough.
-    """
+    """Return whether an AUC of classes of these sizes is significantly below one half, at 1 %: eq. (25)."""
     if a >= 0.5:
         return False
     divergence = log(2.0) + sum(share * log(share) for share in (a, 1.0 - a) if share > 0.0)
-    # an AUC is taken on no more points than that
+    # an AUC is taken on no more points than that; fewer than seven of a class are never enough
     return min(*sizes, _POINTS) * divergence >= -log(_LEVEL)
 
 
@@ -342,11 +338,8 @@ def warn_if_upside_down(area: float, *sizes: int) -> None:
 
 
 def breaks_off(scores: Floats, others: Floats, *, ordered: bool = False) -> tuple[int, float] | None:
-    """Return how many others lie above the lowest score of a class, and that score, if it breaks off there.
-
-    It does if its J lowest scores lie close together: at most half as many others again lie above the first
-    of them as above the last. For a class that thins out, this has at most the chance of eq. (135).
-    """
+    """Return how many others lie above the lowest score of a class that breaks off there, and that score."""
+    # it does if few others lie among its lowest scores; the chance for a class that thins out: eq. (135)
     many = max(_EDGE, ceil(_EDGE_SHARE * scores.size))
     if scores.size < many or others.size < _OTHERS:
         return None

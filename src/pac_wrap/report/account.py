@@ -147,11 +147,7 @@ _IN_SHORT: Final = {
 
 
 def account_of(result: Any, *about: Any, brief: bool = False, **more: Any) -> Account:
-    """Return the account of a result; `brief`, only its short account.
-
-    A certificate takes its calibration scores, also by kind, and `metrics`, `detector`, `prevalence`,
-    `source`, `in_time`; one of groups takes the scores of some groups, `detector` and `measured`.
-    """
+    """Return the account of a result and what is told about it; `brief`, only its short account."""
     builders = _BUILDERS | (_IN_SHORT if brief else {})
     names = (one.__name__ for one in type(result).__mro__)
     module, function = next(builders[name] for name in names if name in builders)

@@ -18,19 +18,10 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import LABELS
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, before_shift
 from pac_wrap.method.rule import Regime, Verdict
+from pac_wrap.report import pictures
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
 from pac_wrap.report.numbers import ceiling, confidence, exact, least, percent, share, sure, told_apart
-from pac_wrap.report.pictures import (
-    Window,
-    bands,
-    choices_of,
-    curve_of,
-    multiple,
-    panels,
-    scores_picture,
-    script_data,
-)
-from pac_wrap.report.results import rates_record
+from pac_wrap.report.results import WORK, rates_record
 from pac_wrap.report.sentences import (
     LONGEST_NAME,
     Report,
@@ -56,13 +47,6 @@ SHORT_NAME: Final = 24
 AGAIN: Final = "Calibrate again, on fresh points, when the detector is retrained or the data change."
 # the prevalence and the ceiling to begin with where none is known
 _RARE, _USUAL = 0.01, 0.05
-_WORK: Final = {
-    "alarms": "Alarms",
-    "right": "Right alarms",
-    "false_alarms": "False alarms",
-    "missed": "Missed anomalies",
-    "undecided": "Undecided",
-}
 # looser ceilings, in units of the certified one; tighter ones, as parts of the one asked for
 _LOOSER: Final = (1.5, 2.0, 4.0)
 _TIGHTER: Final = (1, 2, 5, 10)
@@ -120,7 +104,7 @@ def _sections(report: Report) -> Iterator[Section]:
     if report.normal is not None:
         told = "; ".join(f"{row['verdict']}: {row['scores']}" for row in verdicts)
         alt = f"Histogram of the calibration scores of each class, in percent of the class. Verdicts: {told}."
-        shown = scores_picture(certificate.rule, report.normal, report.anomalous)
+        shown = pictures.scores_picture(certificate.rule, report.normal, report.anomalous)
         yield Section(items=(Figure("scores", shown, alt=alt),))
     if kinds:
         yield _kinds(report)
@@ -321,12 +305,12 @@ def _practice(report: Report) -> Section:
             lead = f"{among}: average numbers, which hold together with {sure(work.confidence)} confidence."
             right = f"At least {least(precision.low)} of the alarms are right"
             precise = f"{right}, with {sure(precision.confidence)} confidence."
-            bounds = {kind: getattr(work, kind) for kind in _WORK}
+            bounds = {kind: getattr(work, kind) for kind in WORK}
             longest = max(one.high for one in bounds.values())
             bars = tuple(
                 {
                     "kind": kind,
-                    "name": _WORK[kind],
+                    "name": WORK[kind].capitalize(),
                     "words": between(one.low, one.high),
                     "sure": f"{100.0 * one.low / longest:.2f}",
                     "possible": f"{100.0 * one.high / longest:.2f}",
@@ -357,8 +341,8 @@ def _without(certificate: Certificate, anomalous: float, among: str) -> str | No
 def _thresholds(report: Report) -> Section:
     """Return other thresholds of the certified curve, if there is a choice."""
     certificate, heading = report.certificate, "Other thresholds"
-    curve = curve_of(certificate, report.normal, report.anomalous)
-    choices = () if curve is None else tuple(choices_of(curve))
+    curve = pictures.curve_of(certificate, report.normal, report.anomalous)
+    choices = () if curve is None else tuple(pictures.choices_of(curve))
     if curve is None or not choices:
         return Section(heading, key="thresholds")
     deltas = curve.normal.delta, curve.anomalous.delta
@@ -372,13 +356,13 @@ def _thresholds(report: Report) -> Section:
         f" here, or to choose between them, add up all deltas, which leaves {left} confidence.",
     )
     rule, asked = certificate.rule, certificate.guarantee
-    shown = scores_picture(rule, report.normal, report.anomalous)
+    shown = pictures.scores_picture(rule, report.normal, report.anomalous)
     ceilings = asked.max_fpr or _USUAL, asked.max_fnr or _USUAL
     start = rule.anomaly_from if rule.single else None
     picture = {
         "tails": shown["tails"],
-        "bands": bands(shown["window"], curve),
-        "data": script_data(curve, shown["window"], ceilings, start),
+        "bands": pictures.bands(shown["window"], curve),
+        "data": pictures.script_data(curve, shown["window"], ceilings, start),
         "prevalence": "-".join(f"{one:.4g}" for one in dict.fromkeys(report.shares or (_RARE, _RARE))),
     }
     columns = ("Choice", "Anomaly from", "FPR at most", "FNR at most")
@@ -409,7 +393,7 @@ def _shift(certificate: Certificate) -> Section:
         " calibration points by no more than this in any one of four distances. The prevalence may change"
         " freely, because each rate is about one class."
     )
-    drawn = Figure("robust", panels({one.name: rate for one, rate in kept}))
+    drawn = Figure("robust", pictures.panels({one.name: rate for one, rate in kept}))
     items = (lead, drawn, table) if rows else ()
     return Section("Tolerance of distribution shift", items, "shift", True, "robust", value)
 
@@ -619,7 +603,9 @@ def _kinds(report: Report) -> Section:
     items: list[Item] = [_kind_table(report), *([Points(said)] if said else [])]
     if report.normal is not None:
         binding = certificate.fpr, certificate.fnr
-        window = Window.around([report.normal, report.anomalous], [rule.normal_below, rule.anomaly_from])
+        window = pictures.Window.around(
+            [report.normal, report.anomalous], [rule.normal_below, rule.anomaly_from]
+        )
         shown = [one for one in certificate.clauses if one.of.kind is not None]
         shown.sort(key=lambda one: (one not in binding, -one.n))
         drawn = []
@@ -627,7 +613,7 @@ def _kinds(report: Report) -> Section:
             own, of_normal = report.scores[one.of], one.of.label == "normal"
             low, high = (own, report.anomalous) if of_normal else (report.normal, own)
             words = f"{one.n:,} {one.of.label}{', binds' if one in binding else ''}"
-            drawn.append(multiple(window, rule, low, high, called(one, SHORT_NAME), words))
+            drawn.append(pictures.multiple(window, rule, low, high, called(one, SHORT_NAME), words))
         caption = "Each kind beside all points of the other class, on one scale, with the rule."
         items.append(Figure("multiples", tuple(drawn), caption))
     return Section("The promise of each kind", tuple(items), "parts", key="said", value=said)

@@ -304,14 +304,12 @@ def _summary(certificate: GroupCertificate) -> Table:
     ):
         if (count := int(np.count_nonzero(which))) or name == "certified":
             n = columns.n[:, which].sum(axis=1)
-            open_ = int(left[:, which].sum())
-            share = percent(open_ / int(n.sum())) if n.sum() else "no points"
+            share = percent(int(left[:, which].sum()) / int(n.sum())) if n.sum() else "no points"
             if name.endswith("the pool"):
                 share = "as the pool decides"
             rows.append((name, f"{count:,}", f"{n[0]:,}", f"{n[1]:,}", share))
     heads = ("Groups", "Number", "Normal labels", "Anomalous labels", "Undecided")
-    caption = "The promises of the groups in the calibration table."
-    return Table(heads, tuple(rows), caption, key="groups")
+    return Table(heads, tuple(rows), "The promises of the groups in the calibration table.", key="groups")
 
 
 def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Account:

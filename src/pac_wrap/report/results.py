@@ -47,6 +47,14 @@ _GUESSED: Final = (
     "What to expect follows from the guess, if every alarm is right with the same chance and reviews go from"
     " the highest score down. It is a forecast, not a promise; a wrong guess never breaks the promise itself."
 )
+# what a bounded workload counts, in words
+WORK: Final = {
+    "alarms": "alarms",
+    "right": "right alarms",
+    "false_alarms": "false alarms",
+    "missed": "missed anomalies",
+    "undecided": "undecided",
+}
 # series differ if their points together count as less than half of what they count as one by one
 _DIFFER: Final = 0.5
 _CLASSES: Final = ((False, "normal", "FPR"), (True, "anomalous", "FNR"))
@@ -162,10 +170,9 @@ def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> 
                 f" {promise.of.label} ones keep {rounded_up(lowest)} at best"
             )
     joint = confidence_of(contenders)
-    shared = [f"{len(contenders):,} scores share each delta"] * (len(contenders) > 1)
     items: tuple[str | Table, ...] = (
         f"asked: {asked}",
-        *shared,
+        *[f"{len(contenders):,} scores share each delta"] * (len(contenders) > 1),
         Table(("score", "AUC", *names.values()), rows, key="contenders", data=records),
         f"* best; all bounds hold together, at every threshold, with {sure(joint)} confidence",
         *too_few,
@@ -240,17 +247,15 @@ def _promises(labels: int, delta: float) -> Section:
     heads = f"errors allowed\namong {labels:,} labels", f"lowest ceiling\nat delta = {rounded_up(delta)}"
     rows = ((str(one["errors"]), rounded_up(one["rate"])) for one in found)
     table = _framed(heads, rows, "what can be promised")
-    value = {"labels": labels, "delta": delta, "rates": found}
-    return Section(items=(table,), key="promises", value=value)
+    return Section(items=(table,), key="promises", value={"labels": labels, "delta": delta, "rates": found})
 
 
 def _affordable(normal: int | None, anomalous: int | None, delta: float, asked: Iterable[float]) -> Section:
     """Return the ceilings that the labels of each class can keep, and the errors that each allows."""
-    given = (("FPR", "normal", normal), ("FNR", "anomalous", anomalous))
     ceilings = sorted({*_CEILINGS, *asked})
     heads, cells = [], []
     value: Record = {"delta": delta}
-    for name, label, n in given:
+    for name, label, n in (("FPR", "normal", normal), ("FNR", "anomalous", anomalous)):
         if n is None:
             continue
         lowest = upper_bound(0, n, delta) if n else None
@@ -261,8 +266,7 @@ def _affordable(normal: int | None, anomalous: int | None, delta: float, asked: 
         found = [{"ceiling": one.rate, "errors": one.errors, "missing": one.missing} for one in budgets]
         value[label] = {"labels": n, "least": lowest, "ceilings": found}
     rows = ((rounded_up(rate), *row) for rate, *row in zip(ceilings, *cells, strict=True))
-    title = f"what can be promised, at delta = {rounded_up(delta)} each"
-    table = _framed(("ceiling", *heads), rows, title)
+    table = _framed(("ceiling", *heads), rows, f"what can be promised, at delta = {rounded_up(delta)} each")
     return Section(items=(table,), key="affordable", value=value)
 
 
@@ -309,8 +313,7 @@ def _sequential(asked: Guarantee, looks: Looks, rates: Sequence[float] | None) -
             run |= {"expected": found.expected, "success": found.success, "all_at_once": once}
             runs.append(run)
         columns = ("true rate", "median", "90 % of runs", "expected", "success", "all at once")
-        title = f"{promise.of.label} labels until {_stated(promise)}"
-        items.append(_framed(columns, rows, title))
+        items.append(_framed(columns, rows, f"{promise.of.label} labels until {_stated(promise)}"))
         local = looks.local(promise)
         first = next((n for n in looks.looks if looks.budget(promise, n).errors is not None), None)
         begins = "no look can succeed" if first is None else f"the first that can succeed is at {first:,}"
@@ -364,13 +367,8 @@ def account_of_worth(
             said = f"{_least(precision)} if {share} of all points are anomalous"
         words = f"on average; all of it with {sure(workload.confidence)} confidence"
         facts += [Fact("alarms", said), Fact("work", f"per {workload.per:,} points, {words}")]
-        for name, bounds in (
-            ("alarms", workload.alarms),
-            ("right alarms", workload.right),
-            ("false alarms", workload.false_alarms),
-            ("missed anomalies", workload.missed),
-            ("undecided", workload.undecided),
-        ):
+        for kind, name in WORK.items():
+            bounds = getattr(workload, kind)
             facts.append(Fact("", f"{name}: {between(bounds.low, bounds.high)}"))
     if counted is not None and unlabelled is not None and prevalence is not None:
         gone = f", {counted.missing:,} of them without a score" if counted.missing else ""
@@ -474,13 +472,11 @@ def facts_of_series(
         if found:
             worst, lowest = min(found, key=lambda pair: (pair[1].effective or 0.0) / pair[1].n)
             depend = sum(one.misleading for _, one in found)
-            where = (
-                f"most in {quoted(worst)}, where {lowest.n:,} count as about {lowest.effective or 0.0:,.0f}"
-            )
-            of = (
-                f"{depend:,} of {len(found):,} series, {where}" if depend else f"any of {len(found):,} series"
-            )
-            yield Fact("", f"{name} steps: {'' if depend else 'no '}dependence found in {of}")
+            said = f"no dependence found in any of {len(found):,} series"
+            if depend:
+                said = f"dependence found in {depend:,} of {len(found):,} series, most in {quoted(worst)}"
+                said += f", where {lowest.n:,} count as about {lowest.effective or 0.0:,.0f}"
+            yield Fact("", f"{name} steps: {said}")
             together = points.effective_size(certificate.thresholds, anomalous, among).effective
             alone = sum(one.effective or 0.0 for _, one in found)
             if together is not None and together < _DIFFER * alone:

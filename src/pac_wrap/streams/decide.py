@@ -28,18 +28,7 @@ from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_o
 from pac_wrap.method.groups.values import NEVER
 from pac_wrap.method.rule import SETS, Counted
 from pac_wrap.tables import columns
-from pac_wrap.tables.files import text_format
-from pac_wrap.tables.files.csv_files import (
-    CsvFile,
-    Lines,
-    headers,
-    opened_json,
-    opened_rows,
-    read_score_cells,
-    read_score_objects,
-    refuse_scores,
-    with_endings,
-)
+from pac_wrap.tables.files import csv_files, text_format
 from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, Token
 
 Decides = Certificate | GroupCertificate
@@ -70,7 +59,7 @@ class ScoredRows(NamedTuple):
     # the columns of the table so far, where each row has its own
     names: Iterable[str] = ()
     # rows that all stand as they are
-    lines: Lines | None = None
+    lines: csv_files.Lines | None = None
 
 
 class Asked(NamedTuple):
@@ -136,7 +125,7 @@ class _AnsweredLines(ABC):
         head = None
         for counted, batch, codes in self.answered(certificate, names, seen):
             if batch.lines is not None:
-                text: Any = with_endings(batch.lines, codes, list(map(_encoded, self._ends)))
+                text: Any = csv_files.with_endings(batch.lines, codes, list(map(_encoded, self._ends)))
             else:
                 text = _encoded(self._text(batch, codes.tolist()))
             if head is None:
@@ -195,7 +184,7 @@ class _AnsweredLines(ABC):
     def _text(self, batch: ScoredRows, codes: list[int]) -> str:
         """Return rows with the answers of these codes, as CSV or JSON lines."""
 
-    def _sound(self, found: Lines | None) -> Lines | None:
+    def _sound(self, found: csv_files.Lines | None) -> csv_files.Lines | None:
         """Return rows that were read together, None if a score is missing but required."""
         missing = found is not None and self._asked.on_missing == "stop" and np.isnan(found.scores).any()
         return None if missing else found
@@ -225,7 +214,7 @@ class CsvLines(_AnsweredLines):
         if self._kept and group is None:
             table.at_once = partial(self._at_once, len(names))
         for found in table:
-            if isinstance(found, Lines):
+            if isinstance(found, csv_files.Lines):
                 yield ScoredRows(found.scores, [], [], lines=found)
                 continue
             rows, error, before = found.rows, None, table.read - len(found.rows)
@@ -242,9 +231,9 @@ class CsvLines(_AnsweredLines):
             if problem := bad or error:
                 raise problem
 
-    def _at_once(self, width: int, text: str) -> Lines | None:
+    def _at_once(self, width: int, text: str) -> csv_files.Lines | None:
         """Return the rows of a text without quotes, with their texts unchanged; None if one may be wrong."""
-        found = read_score_cells(_encoded(text), width, self._place)
+        found = csv_files.read_score_cells(_encoded(text), width, self._place)
         if found is None:
             return None
         for row, cell in found.doubts:
@@ -362,7 +351,7 @@ class JsonLines(_AnsweredLines):
         if not self._taken_apart:
             table.at_once = partial(self._at_once, table)
         for found in table:
-            if isinstance(found, Lines):
+            if isinstance(found, csv_files.Lines):
                 yield ScoredRows(found.scores, [], [], lines=found)
                 continue
             rows, error, before = found.rows, None, table.read - len(found.rows)
@@ -397,14 +386,14 @@ class JsonLines(_AnsweredLines):
             if refused := bad or error:
                 raise refused
 
-    def _at_once(self, table: JsonRows, text: str) -> Lines | None:
+    def _at_once(self, table: JsonRows, text: str) -> csv_files.Lines | None:
         """Return lines that all have the names found so far, in their order; None if one may not."""
         names = list(map(_json_text, table.names))
         # the names of the first rows have not been compared yet with the added columns
         if not table.read or self._asked.score not in table.names or "\\" in "".join(names):
             return None
         place = list(table.names).index(self._asked.score)
-        return self._sound(read_score_objects(_encoded(text), list(map(_encoded, names)), place))
+        return self._sound(csv_files.read_score_objects(_encoded(text), list(map(_encoded, names)), place))
 
     def _has_added(self, found: dict[str, Any]) -> str | None:
         taken = [name for name in found if name.lower() in self._added]
@@ -429,7 +418,7 @@ def _json_columns(files: Sequence[Path], wanted: Sequence[str], *, whole: bool) 
     """Return the columns of JSON files, all of them if `whole`; wanted columns must be in every file."""
     names: list[list[str]] = []
     for file in files:
-        with opened_json(file) as table:
+        with csv_files.opened_json(file) as table:
             for _ in table:
                 if not whole and table.names.keys() >= set(wanted):
                     break
@@ -442,7 +431,7 @@ def _json_columns(files: Sequence[Path], wanted: Sequence[str], *, whole: bool) 
 
 
 def _json_values(file: Path, column: str) -> Iterator[list[Any]]:
-    with opened_json(file) as table:
+    with csv_files.opened_json(file) as table:
         for batch in table:
             yield [row.get(column) for row in batch.rows]
 
@@ -516,12 +505,7 @@ def decide_lines(
     said: Said = lambda counted: None,
     seen: Seen = lambda scores: None,
 ) -> Counted:
-    """Write every row with its verdict and prediction set as soon as it arrives, and return the counts.
-
-    `start` is the result of `read_start`. A row that cannot be decided ends the stream with an error that
-    names it; all rows before it are written. `said` is called with the counts so far, including the rows that
-    are written next, and `seen` with the scores.
-    """
+    """Write every row with its verdict and prediction set as soon as it arrives, and return the counts."""
     lines: CsvLines | JsonLines
     if text_format.is_json_line(start):
         columns.only_in_csv(delimiter)
@@ -558,16 +542,19 @@ def decide_files(
 ) -> Counted:
     """Write rows of files with verdict and prediction set, JSON to a path as Parquet; return the counts."""
     counted, listed = Counted(), list(map(str, files))
-    found: list[CsvFile] = []
+    found: list[csv_files.CsvFile] = []
     lines: Any
     if as_json:
         columns.only_in_csv(delimiter)
         header = _json_columns(files, asked.wanted, whole=asked.as_csv)
-        lines = JsonLines(zip(names, map(opened_json, files), strict=True), header, asked)
+        lines = JsonLines(zip(names, map(csv_files.opened_json, files), strict=True), header, asked)
     else:
-        found = [CsvFile(*pair) for pair in zip(files, headers(files, asked.wanted, delimiter), strict=True)]
+        found = [
+            csv_files.CsvFile(*pair)
+            for pair in zip(files, csv_files.headers(files, asked.wanted, delimiter), strict=True)
+        ]
         header = columns.all_columns(files, [file.header.names for file in found])
-        opened = (opened_rows(file.path, asked.wanted, file.header.delimiter) for file in found)
+        opened = (csv_files.opened_rows(file.path, asked.wanted, file.header.delimiter) for file in found)
         lines = CsvLines(zip(names, opened, strict=True), header, asked)
     try:
         if isinstance(target, Path):
@@ -581,6 +568,6 @@ def decide_files(
         if as_json:
             values = {file: _json_values(file, asked.score) for file in files}
             columns.refuse_scores_of(values, asked.score, asked.on_missing)
-        refuse_scores(found, asked.score, asked.on_missing)
+        csv_files.refuse_scores(found, asked.score, asked.on_missing)
         raise
     return counted

@@ -101,8 +101,7 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
         try:
             scores = as_scores(batch, f"batch {number:,}", missing=self._on_missing == "abstain")
         except InputError as error:
-            place = self.rows + _first_bad(batch)
-            raise InputError(f"{error} (position {place:,} of the stream)") from error
+            raise InputError(f"{error} (position {self.rows + _first_bad(batch):,} of the stream)") from error
         verdicts, missing = self._rule.decided(scores)
         if missing.size and not self.missing:
             warnings.warn(

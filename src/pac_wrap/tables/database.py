@@ -164,8 +164,7 @@ class Source:
             found = f"{_next(k, least)} <= {least} + {' + '.join(sides)}"
             conditions.append(f"({least} < {k[-1]} AND {found})")
         condition = "\n  OR ".join(conditions)
-        rest = f"FROM summed\nWHERE {condition}\nORDER BY score"
-        return Statement("scores at ranks", steps, columns, rest)
+        return Statement("scores at ranks", steps, columns, f"FROM summed\nWHERE {condition}\nORDER BY score")
 
     def counts(self, marks: Marks, scores: Sequence[float], *, hashed: bool) -> Statement:
         """Return the statement that counts all parts, in all, below some scores and up to them."""

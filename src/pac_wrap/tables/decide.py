@@ -18,27 +18,16 @@ from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, metrics_of, tally
 from pac_wrap.method.rule import Counted, Verdict
+from pac_wrap.tables import sql
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added, refuse_narrower
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal
 from pac_wrap.tables.files.csv_files import refuse_scores
-from pac_wrap.tables.sql import (
-    ENDS,
-    Compared,
-    answers_sql,
-    compared_number,
-    prediction_set_sql,
-    quote_name,
-    quote_number,
-    quote_text,
-    score_sql,
-    verdict_sql,
-)
 from pac_wrap.tables.table import Table
 
 # the columns that are added, and the function that returns their expressions
 ADDED: Final = ("verdict", "prediction_set")
-Answers = Callable[[Compared], tuple[str, str]]
+Answers = Callable[[sql.Compared], tuple[str, str]]
 # a column that keeps the order of rows; no table has a column with this name
 _ROW: Final = '"pac-wrap row"'
 _WRITERS: Final = {
@@ -95,7 +84,7 @@ def count_table(
     """Return how many rows are declared anomalous and normal, in the pass that checks all scores."""
     table.require_numbers(score)
     refuse_undecidable(table, certificate, score)
-    verdict = verdict_sql(certificate.rule, compared_number(table.score_sql(score)))
+    verdict = sql.verdict_sql(certificate.rule, sql.compared_number(table.score_sql(score)))
     tests = [f"{verdict} = {one}" for one in (Verdict.ANOMALY, Verdict.NORMAL)]
     rows, missing, alarms, clears = table.check_scores(score, on_missing, tests)
     return Counted(alarms, clears, rows, missing)
@@ -113,9 +102,9 @@ def decide_table(
     table.require_numbers(score)
     refuse_added(table.columns, ADDED)
 
-    def answers(compared: Compared) -> tuple[str, str]:
-        exclusions = prediction_set_sql(certificate.exclusions, compared)
-        return verdict_sql(certificate.rule, compared), exclusions
+    def answers(compared: sql.Compared) -> tuple[str, str]:
+        exclusions = sql.prediction_set_sql(certificate.exclusions, compared)
+        return sql.verdict_sql(certificate.rule, compared), exclusions
 
     copy = partial(copy_with, table, score, answers, target, options)
     if table.reader != "read_csv":
@@ -135,10 +124,10 @@ def decide_table(
     except MisfitError as error:
         refuse_scores(table.csv_files, score, on_missing)
         raise changed(table.names) from error
-    number = quote_name(score)
+    number = sql.quote_name(score)
     tests = "verdict = 1", "verdict = 0", "true", f"{number} IS NULL OR isnan({number})"
     counts = ", ".join(f"count(*) FILTER ({one})" for one in tests)
-    (found,) = table.rows(f"SELECT {counts} FROM read_parquet({quote_text(str(target))})")
+    (found,) = table.rows(f"SELECT {counts} FROM read_parquet({sql.quote_text(str(target))})")
     counted = Counted(*found)
     if counted.missing and on_missing == "stop":
         refuse_scores(table.csv_files, score, on_missing)
@@ -165,15 +154,15 @@ def decide_groups_table(
     value = group_sql(table, columns, types)
     found = Numbered(table, value, table.everything, ", count(*) AS rows")
     places = places_in(certificate, found.groups)
-    ends = dict(zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
+    ends = dict(zip(sql.ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
     table.register(
         "rules",
         {PLACE.strip('"'): np.arange(places.size)} | {name: end[places] for name, end in ends.items()},
     )
     table.rows(f"CREATE TABLE ruled AS SELECT {OWN}, rules.* FROM numbered JOIN rules USING ({PLACE})")
     joined = f"LEFT JOIN ruled ON {value} IS NOT DISTINCT FROM ruled.{OWN}"
-    copy_with(table, score, answers_sql, target, options, rows, joined)
-    verdict, _ = answers_sql(compared_number(score_sql(score, types[score])))
+    copy_with(table, score, sql.answers_sql, target, options, rows, joined)
+    verdict, _ = sql.answers_sql(sql.compared_number(sql.score_sql(score, types[score])))
     tests = ", ".join(f"count(*) FILTER (({verdict}) = {one})" for one in (Verdict.ANOMALY, Verdict.NORMAL))
     ((alarms, clears),) = table.rows(f"SELECT {tests} FROM {table.everything} {joined}")
     counts = np.array([row[2] for row in found.rows])
@@ -193,7 +182,10 @@ def copy_with(
     # here only the score needs its type, and finding the types of all columns takes long
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.types_of(table.everything)
-    columns, compared = _written(types, score, options), compared_number(score_sql(score, types[score]))
+    columns, compared = (
+        _written(types, score, options),
+        sql.compared_number(sql.score_sql(score, types[score])),
+    )
     source = table.everything
     if joined:  # a join loses the order of rows
         source = f"(SELECT *, row_number() OVER () AS {_ROW} FROM {source})"
@@ -214,7 +206,7 @@ def copied(
 ) -> None:
     """Write the rows of a query to a file, and check their number."""
     # without a temporary file beside the target, which others could see and which has other permissions
-    command = f"COPY ({query}) TO {quote_text(str(target))} ({options}, USE_TMP_FILE false)"
+    command = f"COPY ({query}) TO {sql.quote_text(str(target))} ({options}, USE_TMP_FILE false)"
     try:
         ((written,),) = run(command)
     except (InputError, duckdb.Error, RuntimeError) as error:
@@ -237,15 +229,15 @@ def output_options(name: str) -> str:
 
 def _written(types: dict[str, str], score: str, options: str) -> str:
     """Return the columns as they are written: a float32 as its double, in JSON words for inf and NaN."""
-    kind, number = types[score], score_sql(score, types[score])
+    kind, number = types[score], sql.score_sql(score, types[score])
     if options.startswith("FORMAT json"):
-        floats = {name: quote_name(name) for name, kind in types.items() if kind in ("FLOAT", "DOUBLE")}
+        floats = {name: sql.quote_name(name) for name, kind in types.items() if kind in ("FLOAT", "DOUBLE")}
         shown = floats | ({score: number} if kind in ("FLOAT", "VARCHAR", "JSON") else {})
         shown = {name: _json(value) for name, value in shown.items()}
     else:
         text = options.startswith("FORMAT csv")
         shown = {score: number} if kind == "JSON" or (kind == "FLOAT" and text) else {}
-    replaced = ", ".join(f"{value} AS {quote_name(name)}" for name, value in shown.items())
+    replaced = ", ".join(f"{value} AS {sql.quote_name(name)}" for name, value in shown.items())
     return f"* REPLACE ({replaced})" if replaced else "*"
 
 
@@ -260,7 +252,7 @@ def refuse_undecidable(table: Table, certificate: Certificate, score: str) -> No
     kind = table.score_type(score)
     if not (values := certificate.undecidable(kind)):
         return
-    listed = ", ".join(map(quote_number, values))
+    listed = ", ".join(map(sql.quote_number, values))
     found = f"SELECT count(*) FROM source WHERE {table.score_sql(score)} IN ({listed})"
     if count := table.rows(found)[0][0]:
         raise InputError(

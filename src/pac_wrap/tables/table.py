@@ -605,12 +605,7 @@ def open_found(
     leave_out: Sequence[str] = (),
     progress: Progress = lambda done: None,
 ) -> Iterator[Table]:
-    """Open files as one table, and read only the columns of scores and labels.
-
-    With `whole`, every column will be written to `output`, with the file of each row in the column `source`
-    if it is named. With `passes`, the order of rows does not matter. Rows with a label in `leave_out` are
-    left out, and a warning says how many; "" stands for a missing label.
-    """
+    """Open files as one table, and read only the columns of scores and labels."""
     wanted = list(dict.fromkeys([*scores, *([] if label is None else [label])]))
     number = wanted[0] if scores and wanted[0] != label else None
     with connected(found.files, found.scratch, output, passes=passes) as connection:

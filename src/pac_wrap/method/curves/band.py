@@ -197,12 +197,8 @@ class Held:
 def keeping(
     n: int, places: ArrayLike, at_least: ArrayLike | None = None, at_most: ArrayLike | None = None
 ) -> Held:
-    """Return the chance that the counts of n uniform numbers up to each place are within their limits.
-
-    P(at_least[j] <= N(places[j]) <= at_most[j] for all j), eq. (31), by the programme of eq. (32): a Poisson
-    process of rate n takes the place of the n numbers, and the end is divided by P(Poisson(n) = n) (Moscovich
-    and Nadler 2017).
-    """
+    """Return the chance that the counts of n uniform numbers up to each place keep their limits: eq. (31)."""
+    # as those of a Poisson process, divided by P(Poisson(n) = n): eq. (32) (Moscovich and Nadler 2017)
     times: list[float] = np.asarray(places, dtype=np.float64).tolist()
     floors = [0] * len(times) if at_least is None else np.asarray(at_least).tolist()
     caps = [n] * len(times) if at_most is None else np.asarray(at_most).tolist()

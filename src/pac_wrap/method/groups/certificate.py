@@ -196,8 +196,7 @@ class GroupCertificate(Head, SavedAsJSON):
     @property
     def pooled(self) -> NDArray[np.bool_]:
         """A mask of the groups that follow the rule of the pool, since their own labels are too few."""
-        follow = self.pool is not None and not self.pool.empty
-        return self.columns.vacuous & follow
+        return self.columns.vacuous & (self.pool is not None and not self.pool.empty)
 
     @property
     def empty(self) -> bool:
@@ -296,8 +295,7 @@ class GroupCertificate(Head, SavedAsJSON):
         check_aligned("scores", scores, "labels", labels)
         verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
         check_same_length("scores", verdicts.size, "labels", marks.size)
-        counts = tallied(verdicts, marks, self.lookup.places(groups), len(self.groups))
-        return measured(self, counts)
+        return measured(self, tallied(verdicts, marks, self.lookup.places(groups), len(self.groups)))
 
     def verify(
         self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
@@ -361,8 +359,7 @@ class GroupCertificate(Head, SavedAsJSON):
         from pac_wrap.report.render import check_ending, write
 
         check_ending(path)
-        drawn = scores_by_group(self, scores, labels, groups, anomaly_label)
-        write(self, path, drawn, detector, measured)
+        write(self, path, scores_by_group(self, scores, labels, groups, anomaly_label), detector, measured)
 
     def _repr_html_(self) -> str:
         """Return the page that a notebook shows."""

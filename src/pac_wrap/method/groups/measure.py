@@ -194,8 +194,7 @@ def gaps_of(certificate: "GroupCertificate", delta: float) -> Gaps:
         pairs = [(float(high[one] - low[two]), one, two) for one in most for two in least if one != two]
         bound, *farthest = max(pairs, default=(None,))
         apart, ends = tuple(names[place] for place in farthest), (tuple(low.tolist()), tuple(high.tolist()))
-        left_out = columns.size - compared.size
-        sides[label] = Gap(rate, bound, delta, apart, tuple(names), *ends, left_out)
+        sides[label] = Gap(rate, bound, delta, apart, tuple(names), *ends, columns.size - compared.size)
     return Gaps(*sides)
 
 

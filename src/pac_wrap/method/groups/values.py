@@ -46,11 +46,7 @@ class Coded(NamedTuple):
 
 
 def as_group(value: Any) -> Group:
-    """Return a value as a group: the one rule for names of groups, in memory, files and look-ups.
-
-    A group is a text, a number, true or false, or None if it is missing. Dates and intervals become their
-    texts, times with a zone become UTC, nanoseconds are kept, and durations raise an error.
-    """
+    """Return a value as a group: the one rule for names of groups, in memory, files and look-ups."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, np.datetime64):

@@ -255,11 +255,7 @@ class Watch:
     def fed(
         self, points: Points, rows: tuple[int, int], marks: Counts, *, watching: bool, together: bool
     ) -> tuple["Watch", Alarm | None]:
-        """Return this quantity after a batch, and its alarm if one came.
-
-        `rows` are the numbers of rows before and after the batch; `marks` are the places in it, counted from
-        1, at which the evidence is stored.
-        """
+        """Return this quantity after the rows of a batch, its evidence stored at `marks`, and its alarm."""
         (places, cells), (before, after), bets = points, rows, self.bets
         bar = -log(self.alpha) if watching else None
         if together:  # their order has no effect: a start gets the first row, an alarm the last, eq. (130)

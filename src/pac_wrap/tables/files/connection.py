@@ -68,8 +68,7 @@ def connected(
         for option in _PROGRESS:
             with suppress(duckdb.InvalidInputException):
                 connection.execute(f"SET {option}")
-        usual = *_ALWAYS, *(_fast() if passes else _IN_ORDER), f"temp_directory = {quote_text(folder)}"
-        for option in usual:
+        for option in *_ALWAYS, *(_fast() if passes else _IN_ORDER), f"temp_directory = {quote_text(folder)}":
             connection.execute(f"SET {option}")
         for option in _NEWER:
             with suppress(duckdb.CatalogException):
@@ -116,8 +115,7 @@ class Growing:
     def widen(self, column: str) -> None:
         """Add an empty column of texts, or convert a column of doubles to texts."""
         self.flush()
-        known = column in self.types
-        change = f"ALTER COLUMN {column} TYPE" if known else f"ADD COLUMN {column}"
+        change = f"ALTER COLUMN {column} TYPE" if column in self.types else f"ADD COLUMN {column}"
         self._connection.execute(f"ALTER TABLE {self.name} {change} VARCHAR")
         self.types[column] = "VARCHAR"
         self._held[column] = []

@@ -314,7 +314,7 @@ def csv_queries(
     *,
     shared: bool = False,
 ) -> tuple[str, int]:
-    """Return the query for some columns of files in order, beside what is `named`, and its number of rows."""
+    """Return the query for some columns of files in order, with what is `named` for each, and its rows."""
     queries: list[str] = []
     rows = 0
 
@@ -343,6 +343,7 @@ def csv_queries(
             continue
         paths = ", ".join(file_text(file.path, scratch) for file in alike)
         typed = ", ".join(f"{place}: '{types[column]}'" for column, place in places.items())
+        # where threads share a file with quotes, DuckDB may fail, but never errs
         mark, parallel = '"' if marked else "", not broken and (shared or not marked)
         queries.append(
             f"SELECT {shown} FROM read_csv([{paths}], auto_detect = false, header = true,"

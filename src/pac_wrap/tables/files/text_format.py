@@ -447,11 +447,7 @@ def _texts(reader: ByteReader, start: bytes) -> Iterator[str]:
 
 
 def _flat_objects(texts: list[str]) -> list[dict[str, Any]] | None:
-    """Return the objects of texts that are one each and hold none, read together; None if in doubt.
-
-    Each text has one { and starts with it, so as many objects as texts are one on each. A name ends in ": and
-    nothing else that parses does outside of texts, so as many as there are names leave no name out.
-    """
+    """Return the objects of texts that are one each and hold none, read together; None if in doubt."""
     joined = ",".join(texts)
     if joined.count("{") != len(texts) or any(sign in joined for sign in ("[", " :", "\t:", "\r:")):
         return None
@@ -461,6 +457,7 @@ def _flat_objects(texts: list[str]) -> list[dict[str, Any]] | None:
         rows: list[dict[str, Any]] = _DECODER.decode(f"[{joined}]")
     except (ValueError, RecursionError):
         return None
+    # with one { each, as many objects as texts are one on each; a name ends in ": as nothing else does
     alone = len(rows) == len(texts) and joined.count('":') == sum(map(len, rows))
     return rows if alone else None
 
