@@ -101,7 +101,9 @@ def test_every_equation_that_the_code_cites_is_in_the_theory_and_back() -> None:
 
 def test_decision_records_are_numbered_without_gaps_but_for_those_that_were_merged() -> None:
     index = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
-    moved = {int(one): int(into) for one, into in re.findall(r"(\d+) (?:is now a part )?of (\d+)", index)}
+    moved = {
+        int(one): int(into) for one, into in re.findall(r"(\d+) (?:was merged )?into record (\d+)", index)
+    }
     there = [int(record.name[:4]) for record in RECORDS]
     assert sorted([*there, *moved]) == list(range(1, there[-1] + 1))
     assert set(moved.values()) <= set(there)

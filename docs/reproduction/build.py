@@ -98,8 +98,8 @@ def _block(results: Path) -> str:
         lines.append(f"| {name} | {promise} | {first} | {cell(threshold, 'FNR')} | {share} |")
     before = (
         f"Measured on {len(tables)} tables of ADBench with {len(detectors)} detectors: half of the held-out"
-        " rows calibrates, and the rates are counted on the other half. How often they are above what the"
-        " threshold was set up for, on average over tables:"
+        " rows calibrates, and the rates are counted on the other half. The table shows how often a rate is"
+        " above the value that the threshold was set up for, on average over tables:"
     )
     after = (
         "The other half is a random sample too, so its rate may be above a ceiling that the rate of all rows"

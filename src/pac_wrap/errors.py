@@ -23,7 +23,7 @@ from pac_wrap.base.text import message
 
 
 class PACWrapError(Exception):
-    """Any error PAC-Wrap raises on purpose; its text says what, why and what to do.
+    """Any error PAC-Wrap raises on purpose; its text says what is wrong, why, and what to do.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class DetectorError(PACWrapError, TypeError):
 
 
 class CertificateError(PACWrapError, ValueError):
-    """A certificate cannot be trusted: damaged, edited, inconsistent or of an unknown version."""
+    """A certificate cannot be trusted: it is damaged, edited, inconsistent or of an unknown version."""
 
 
 class OutputError(PACWrapError, OSError):
@@ -57,7 +57,7 @@ class OutputError(PACWrapError, OSError):
 
 
 class DataError(PACWrapError, OSError):
-    """A data set is unavailable: missing, damaged or out of reach; the text says how to place it by hand."""
+    """A data set is missing, damaged or out of reach; the text says how to place it by hand."""
 
 
 class MissingExtraError(PACWrapError, ImportError):

@@ -57,6 +57,6 @@ def test_promise_that_nothing_can_keep_is_shown_as_such() -> None:
     demo = run_demo(n_train=500, n_calibration=1, n_test=200)
     assert demo.single.uncertified
     shown = text_of(show_demo(demo))
-    assert "1 normal scores cannot certify FPR <= 0.05" in shown
+    assert "1 normal score cannot certify FPR <= 0.05" in shown
     assert "none" in shown
     assert "inf" in shown

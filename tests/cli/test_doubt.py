@@ -15,7 +15,7 @@ CERTIFICATE = calibrate(np.arange(200.0), np.arange(150.0, 350.0)).with_provenan
 )
 BEYOND = (
     "pac-wrap: note: {} of the first {} scores lie outside those of the calibration, 0 to 349; check that"
-    " they come from the same detector, and that points were labelled whatever their scores"
+    " they come from the same detector, and that points were labelled without regard to their scores"
 )
 COLUMN = (
     "pac-wrap: note: the certificate was made from column 'forest', not 'lof'; check that both hold scores of"
@@ -163,4 +163,4 @@ def test_reviewed_alarms_are_noticed_when_they_calibrate_and_when_all_scores_com
     assert invoke("calibrate", table, "--score", "s", "--label", "y", "-o", saved).code == 0
     new = write(tmp_path / "new.csv", "\n".join(["s", *map(repr, normal.tolist())]) + "\n")
     done = invoke("decide", saved, new, "--score", "s", "-o", tmp_path / "o.csv")
-    assert "and that points were labelled whatever their scores" in done.err
+    assert "and that points were labelled without regard to their scores" in done.err

@@ -53,7 +53,7 @@ def test_the_certificate_is_that_of_the_series_in_order(tmp_path: Path) -> None:
     assert done.code == 0
     assert done.out.startswith(str(expected))
     assert f"in time    {SERIES * (STEPS - WARM_UP):,} steps of 12 series, ordered by 't'" in done.out
-    assert "240 more steps have no score yet (warm-up) and are left out" in done.out
+    assert "without a score yet (warm-up), so left out: 240 steps" in done.out
     assert "normal steps: dependence found in 12 of 12 series, most in 'm" in done.out
     *notes, said = done.err.splitlines()
     assert said == f"pac-wrap: 2,640 rows: 1,680 normal, 960 anomalous -> {saved}, {report}"
@@ -134,7 +134,7 @@ def test_series_that_differ_are_told(tmp_path: Path) -> None:
     table, _ = made(tmp_path, 0.0, spread=2.0)
     done = invoke("calibrate", table, *COLUMNS, "--series", "m", *TENTH)
     assert "the series differ: normal steps count as about " in done.out
-    assert "so no spacing helps, and the promise about all may hold for none of" in done.out
+    assert "so no spacing helps, and the promise about all series may hold for no" in done.out
     assert "normal steps are worth about" in done.err
 
 

@@ -45,7 +45,7 @@ def test_a_table_gives_the_certificate_of_its_scores_by_kind(table: Path, tmp_pa
     report = tmp_path / "report.md"
     succeeded("calibrate", table, *COLUMNS, *CEILINGS, "--report", report)
     page = report.read_text(encoding="utf-8")
-    assert "- Anomalous points of 'takeover' set the threshold about" in page
+    assert "- Anomalous points of 'takeover' set the threshold at about" in page
     assert "| 'takeover' (binds) | anomalous | 120 | 10 % | 6 |" in page
     told = succeeded("show", saved)
     assert told.startswith(shown)

@@ -98,7 +98,7 @@ def test_a_pilot_that_leaves_a_promise_unlikely(tmp_path: Path) -> None:
     path.write_text("s,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
     done = invoke("plan", "--pilot", path, "--score", "s", "--label", "y")
     assert rows(done.out)[-1][1:].count("-") >= 1
-    assert "-: not even with 500 errors allowed" in done.out
+    assert "-: no number of labels is enough with up to 500 errors allowed" in done.out
 
 
 def test_traffic_and_reviews() -> None:

@@ -214,7 +214,7 @@ def test_records_that_repeat_within_the_data_are_counted_by_fit() -> None:
     once = np.count_nonzero(copies == 1)
     assert 0 < once < 400
     (note,) = wrap.certificate_.provenance.notes
-    assert note.startswith(f"{once} of 400 calibration rows equal a training row: no harm")
+    assert note.startswith(f"{once} of 400 calibration rows equal a training row: this is harmless")
     assert type(wrap.certificate_).from_json(wrap.certificate_.to_json()).provenance.notes == (note,)
     with pytest.warns(OverlapWarning, match=f"^{copies.size} calibration rows are also in the training data"):
         wrap.calibrate(np.delete(twice, np.unique(twice[:, 0], return_index=True)[1], axis=0), y[:400])

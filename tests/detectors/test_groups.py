@@ -113,7 +113,7 @@ def test_groups_are_routed(rows: tuple[pd.DataFrame, Any]) -> None:
 def test_groups_with_too_few_labels_are_said(rows: tuple[pd.DataFrame, Any]) -> None:
     X, y = rows
     X.loc[:30, "tenant"] = "tiny"
-    with pytest.warns(VacuousWarning, match="1 of 3 groups, such as 'tiny', have too few labels"):
+    with pytest.warns(VacuousWarning, match="too few labels in 1 of 3 groups, such as 'tiny'"):
         wrapped().fit(X, y, groups="tenant")
 
 

@@ -58,7 +58,9 @@ def test_what_was_noted_stands_in_the_report(groups: Any, tmp_path: Path) -> Non
     for name in ("report.md", "report.html"):
         wrap.report(tmp_path / name)
         text = (tmp_path / name).read_text(encoding="utf-8")
-        assert "calibration rows equal a training row: no harm if future rows repeat as often" in text
+        assert (
+            "calibration rows equal a training row: this is harmless if future rows repeat as often" in text
+        )
     if groups is None:
         with pytest.warns(OverlapWarning, match="held-out rows are also in the training data; .* measure on"):
             wrap.report(tmp_path / "report.json", X, Y)

@@ -132,6 +132,6 @@ def test_a_row_counts_once_however_it_is_known() -> None:
 def test_rows_that_repeat_across_a_division_are_noted_and_others_warned_of() -> None:
     known, rows, scores = TrainingRows.of(np.array([[1.0], [2.0]])), np.array([[2.0], [3.0]]), np.zeros(2)
     (note,) = check_training_rows(known, forest(), rows, scores, "divided")
-    assert note.startswith("1 of 2 calibration rows equal a training row: no harm")
+    assert note.startswith("1 of 2 calibration rows equal a training row: this is harmless")
     with pytest.warns(OverlapWarning, match="1 held-out rows are also in the training data"):
         assert check_training_rows(known, forest(), rows, scores, "held-out") == ()

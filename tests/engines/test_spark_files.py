@@ -287,7 +287,7 @@ def test_without_java_one_sentence_says_what_to_install(
     from pyspark.errors import PySparkRuntimeError
 
     builder.error = PySparkRuntimeError("[JAVA_GATEWAY_EXITED]")
-    with pytest.raises(MissingExtraError, match="did not start, it needs Java 17 or later; install one"):
+    with pytest.raises(MissingExtraError, match="did not start: it needs Java 17 or later; install one"):
         spark_session().__enter__()
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)

@@ -113,7 +113,8 @@ def test_too_few_labels_declare_nothing_and_say_how_many_are_missing(size: int) 
     assert certificate.empty
     assert certificate.thresholds == Thresholds(inf, 1.0)
     assert not (certificate.verdicts(ENDS) == Verdict.ANOMALY).any()
-    sentence = f"{size} normal scores cannot certify FPR <= 0.05 at delta = 0.05; at least 59 are needed"
+    scores = "1 normal score" if size == 1 else f"{size} normal scores"
+    sentence = f"{scores} cannot certify FPR <= 0.05 at delta = 0.05; at least 59 are needed"
     # with none wrong of n, a rate of 1 - 0.05 ** (1 / n) is what can be promised
     instead = {
         0: "",

@@ -161,7 +161,7 @@ def test_an_overlapping_certificate_swaps_the_thresholds_in_its_rule() -> None:
     assert text["rule"] == f"normal below {low:.4g}, anomaly from {high:.4g} on, else undecided (rounded)"
     assert text["regime"] == f"overlapping: {Regime.OVERLAPPING.explanation}"
     high_normals = np.count_nonzero(low <= NORMAL)
-    made = f"83 errors allowed; one threshold keeping the FNR makes {high_normals:,}"
+    made = f"83 errors allowed; a threshold for the FNR alone makes {high_normals:,}"
     assert text["normal"] == f"2,000 labels, {made}"
     assert not certificate.empty
 

@@ -33,7 +33,7 @@ def test_delta_is_shared_once_among_the_detectors() -> None:
 
 
 def test_a_share_too_small_for_a_band_is_refused_as_a_share() -> None:
-    with pytest.raises(InputError, match=r"delta_fnr / 2 must be at least 1e-05 for a band, got 5e-06"):
+    with pytest.raises(InputError, match=r"delta_fnr / 2 must be at least 1e-05 for a curve, got 5e-06"):
         compare_scores(columns(a=1, b=2), Guarantee(delta_fnr=1e-5))
 
 
@@ -190,8 +190,8 @@ def test_equally_good_detectors_are_all_marked(table: Path) -> None:
 def test_one_class_only_gets_no_star_for_a_ceiling(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "score,label\n1,0\n2,0\n")
     out = succeeded("compare", path, "--score", "score", "--label", "label")
-    assert "too few labels for FPR <= 0.05: 2 normal ones keep" in out
-    assert "too few labels for FNR <= 0.05: 0 anomalous ones keep 1 at best" in out
+    assert "too few labels for FPR <= 0.05 (2 normal): the lowest bound is" in out
+    assert "too few labels for FNR <= 0.05 (0 anomalous): the lowest bound is 1" in out
     assert "1 *" not in out
     assert "nan" not in out
 
@@ -202,7 +202,7 @@ def test_the_real_command_compares() -> None:
     )
     assert (done.code, done.err) == (0, "")
     # 119 are needed at every threshold
-    assert "too few labels for FPR <= 0.05: 60 normal ones keep 0.09" in done.out
+    assert "too few labels for FPR <= 0.05 (60 normal): the lowest bound is 0.09" in done.out
 
 
 @pytest.mark.filterwarnings("default")

@@ -103,7 +103,7 @@ def test_what_is_promised_and_which_kind_binds_is_printed() -> None:
     assert CERTIFICATE.confidence == pytest.approx(min(sides[0]) * min(sides[1]), rel=1e-14)
     assert CERTIFICATE.confidence > 0.9025
     assert f"all of it together with {rounded_down(CERTIFICATE.confidence, 100, 2)} % confidence" in text
-    assert "anomalous points of 'b' set the threshold about 1.707" in text
+    assert "anomalous points of 'b' set the threshold at about 1.707" in text
     assert "all kinds: 290 labels" in text
     assert "but not for the ceiling of all kinds together" in text
     assert "hold_fpr" in str(HELD)

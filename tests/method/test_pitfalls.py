@@ -63,7 +63,7 @@ def test_an_asked_ceiling_that_is_lost_makes_a_certificate_empty() -> None:
     certificate = calibrate(NORMAL, [], overlap="hold_fpr")
     assert certificate.empty
     assert "Nothing is promised about missed anomalies." in str(certificate)
-    assert "no labels, so it is bounded nowhere below 1 at this threshold" in str(certificate.shortfall)
+    assert "no labels, so no bound below 1 at this threshold" in str(certificate.shortfall)
     assert not calibrate(NORMAL, ANOMALOUS, overlap="hold_fpr").empty
 
 

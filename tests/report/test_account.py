@@ -41,7 +41,7 @@ def test_the_ending_chooses_a_picture(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_picture_without_scores_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="for which the scores are not at hand"):
+    with pytest.raises(InputError, match="cannot be drawn without the scores"):
         write(calibrate(NORMAL, ANOMALOUS), tmp_path / "scores.svg")
     assert list(tmp_path.iterdir()) == []
 

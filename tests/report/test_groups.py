@@ -53,7 +53,7 @@ def test_a_pool_that_is_enough_is_said_not_to_be_their_own() -> None:
     assert "about none of them by itself" in pooled["said"][0]
     assert pooled.headline == "Nothing is promised about any group by itself."
     assert all(
-        row[3].startswith("that of the pool, not its own; 39 normal")
+        row[3].startswith("that of the pool, not its own; missing labels: 39 normal")
         for row in table_of(pooled, "listing").rows
     )
     assert table_of(pooled, "groups").rows[1][4] == "as the pool decides"

@@ -121,7 +121,7 @@ def test_a_page_of_many_groups_draws_those_nearest_to_an_alarm() -> None:
     figures = [tag for tag, _ in page.tags].count("figure")
     assert figures == MOST_DRAWN * len(monitor.members[(HOSTILE,)].watches)
     shown = " ".join(page.texts)
-    assert "8 more groups" in shown
+    assert "so not drawn: 8 groups." in shown
     assert "counted within each group" in shown
 
 

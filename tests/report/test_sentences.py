@@ -108,7 +108,7 @@ def said(name: str) -> str:
         ),
         ("overlapping", "ask for a higher ceiling on fresh labels"),
         ("raised", "false alarms rose from 5 % to 18.5 %; the ceiling of missed anomalies rose from 5 %"),
-        ("raised", "126 rungs, one for each number of normal errors, were fixed beforehand"),
+        ("raised", "126 levels, one for each number of normal errors, were fixed beforehand"),
         (
             "raised",
             "calibrate fresh labels with overlap abstain, which may leave points undecided. On these same",
@@ -170,7 +170,7 @@ def test_ceilings_that_were_raised_needlessly_are_said_to_be() -> None:
     assert certificate.separable
     account = account_of(Report(certificate, normal, anomalous))
     notes, steps = " ".join(account["notes"]), " ".join(account["next_steps"])
-    assert "The ladder of raise begins above the ceilings that one threshold keeps here: the" in notes
+    assert "The lowest ceilings that raise tries are above those that one threshold keeps here: the" in notes
     assert "could not keep" not in notes
     assert "had overlap abstain been fixed before these labels were seen" in " ".join(account["explanations"])
     # what these labels showed may not lead to another answer from them
@@ -207,7 +207,7 @@ def test_the_kind_that_binds_is_named_and_what_more_labels_would_buy() -> None:
     asked = Guarantee(max_fpr=None, max_fnr={"stolen": 0.02, "takeover": 0.1})
     kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
     assert list(binding_words(kinds)) == [
-        "anomalous points of 'stolen' set the threshold 962; without them, 'takeover' would set 984",
+        "anomalous points of 'stolen' set the threshold at 962; without them, 'takeover' would set it at 984",
         "1,000 labels allow 12 errors (1.2 %, for a ceiling of 2 %); 4,000 would allow 1.625 %",
     ]
 

@@ -29,7 +29,7 @@ def test_a_comparison_explains_its_stars_in_80_columns() -> None:
     assert first == "asked: FPR <= 0.1 (confidence 0.95), FNR <= 0.05 (confidence 0.95)"
     assert second == "2 scores share each delta"
     assert stars == "* best; all bounds hold together, at every threshold, with 90 % confidence"
-    assert few.startswith("too few labels for FNR <= 0.05: 100 anomalous ones keep 0.0")
+    assert few.startswith("too few labels for FNR <= 0.05 (100 anomalous): the lowest bound is 0.0")
     assert max(map(len, shown.splitlines())) <= 80
 
 

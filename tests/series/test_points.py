@@ -261,7 +261,7 @@ def test_many_windows_of_one_or_two_events_warn_though_their_scores_look_indepen
     assert certificate.sampling.effective_anomalous == len(runs)
     told = " ".join(str(certificate).split())
     assert f"120 anomalous points count as about {len(runs)}." in told
-    assert f"about {len(runs)} independent anomalous scores" in told
+    assert f"about {len(runs)} independent anomalous score{'s' * (len(runs) > 1)}" in told
     found = points.effective_size(certificate.thresholds, anomalous=True).dependence
     assert found is not None
     assert not found.misleading
@@ -313,8 +313,8 @@ def test_what_cannot_be_judged_warns() -> None:
         assert sampling is not None
         assert (sampling.effective_normal, sampling.effective_anomalous) == (None, None)
         assert sampling.worth == (
-            "it is unknown what the normal scores are worth;"
-            " it is unknown what the anomalous scores are worth"
+            "the effective size of the normal scores is unknown;"
+            " the effective size of the anomalous scores is unknown"
         )
 
 

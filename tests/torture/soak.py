@@ -59,7 +59,7 @@ class Soak:
             f" on a pipe, which was ended {kills:,} times at random moments ({named}) and resumed from its"
             f" state; {self.sent_again:,} rows that had been sent and not yet saved were sent again. At the"
             f" end its state, with {self.alarms} alarms, was to the last digit that of a monitor that was"
-            f" never ended (but for the number of runs). No process took more than"
+            f" never ended (except for the number of runs). No process took more than"
             f" {max(size for _, size in self.processes):,} MB; the one that was sent the most rows,"
             f" {longest[0]:,}, took {longest[1]:,} MB."
         )

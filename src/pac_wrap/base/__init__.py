@@ -1,1 +1,1 @@
-"""What everything stands on: checks of arguments, whole files or none, JSON, numbers, text from outside."""
+"""The base of all folders: checks of arguments, files written whole or not at all, JSON, numbers, texts."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer import Option
 
+from pac_wrap.base.text import amount
 from pac_wrap.cli import options
 from pac_wrap.cli.options import Engine, Reading, keep_apart
 from pac_wrap.cli.process import FAILED, in_options, progress_bar, say
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.robust.weights import Draws
     from pac_wrap.report.account import Fact
 
-_TOP: Final = "The largest {} bound that matters; smaller bounds gain from it. Choose it before looking."
+_TOP: Final = "The largest {} bound that matters; smaller bounds become lower. Choose it before looking."
 
 
 def calibrate(
@@ -83,7 +84,7 @@ def calibrate(
         ),
     ] = None,
     engine: Annotated[
-        Engine, Option(help="What reads the tables: duckdb, spark or dask, with the same result.")
+        Engine, Option(help="The engine that reads the tables: duckdb, spark or dask, with the same result.")
     ] = "duckdb",
     master: Annotated[
         str | None,
@@ -153,8 +154,8 @@ def calibrate(
     written = _write_all((output, certificate), (report, page))
     if written and not quiet:
         normal, anomalous = certificate.columns.n.sum(axis=1).tolist() if group else certificate.sizes
-        rows = f"{normal + anomalous:,} rows: {normal:,} normal, {anomalous:,} anomalous"
-        more = "" if group is None else f", {len(certificate.groups):,} groups"
+        rows = f"{amount(normal + anomalous, 'row')}: {normal:,} normal, {anomalous:,} anomalous"
+        more = "" if group is None else f", {amount(len(certificate.groups), 'group')}"
         say(f"{rows}{more} -> {', '.join(written)}")
     if form == "json":
         typer.echo(certificate.to_json(), nl=False)
@@ -283,7 +284,7 @@ def curve(
         Path | None, Option(help="Where to save the certificate of the chosen threshold.")
     ] = None,
     engine: Annotated[
-        Engine, Option(help="What reads the tables: duckdb, spark or dask, with the same result.")
+        Engine, Option(help="The engine that reads the tables: duckdb, spark or dask, with the same result.")
     ] = "duckdb",
     master: Annotated[str | None, Option(help="The cluster of --engine; by default this machine.")] = None,
     form: options.Form = "text",
@@ -402,7 +403,7 @@ def recalibrate(
 ) -> None:
     """Certify the same ceilings again from new points; the new certificate names the old one.
 
-    Later ones get a third, a sixth, a tenth, ... of the first delta; all together take at most twice it.
+    Successors get a third, a sixth, a tenth, ... of the first delta; all deltas add up to at most twice it.
     With --own-delta each has the first delta again, and the deltas add up.
     Use points that came after an alarm, not the points that raised it. Exit code 1 if nothing is certified.
 

@@ -166,7 +166,7 @@ def monitor(
     """Monitor whether a certificate still keeps its promises; run it as often as you like, on new rows.
 
     The exit code is 1 from the first alarm on, and 1 as long as no point was counted.
-    Alpha is the chance that a false alarm is ever raised, beside the chance that the certificate was wrong.
+    Alpha is the chance that a false alarm is ever raised, in addition to that of a wrong certificate.
     CSV or JSON lines on standard input are monitored as they arrive, and alarms are reported immediately.
     The state is saved every second; after an interruption, skip as many rows as its "rows" says.
     Which rows get a label, and the order of the labels, must not depend on scores or verdicts.

@@ -133,7 +133,7 @@ Time = Annotated[
 Series = Annotated[str | None, Option(help="With --time: the column that names the series of each row.")]
 HoldOut = Annotated[
     float | None,
-    Option(help="With --series: share of whole series held out of the calibration, to check the rule on."),
+    Option(help="With --series: share of whole series to set aside for a check of the rule."),
 ]
 Seed = Annotated[
     int | None,

@@ -143,8 +143,8 @@ class Differences:
     def __str__(self) -> str:
         worst = np.argmax(np.where(self.beyond, self.distance, -1.0))
         return (
-            f"{np.count_nonzero(self.beyond):,} of {self.beyond.size:,} scores differ, one by"
-            f" {self.distance[worst]:.3g}, with {self.allowed[worst]:.3g} allowed"
+            f"{np.count_nonzero(self.beyond):,} of {self.beyond.size:,} scores differ, one of them by"
+            f" {self.distance[worst]:.3g} ({self.allowed[worst]:.3g} is allowed)"
         )
 
 
@@ -412,8 +412,8 @@ def check_training_rows(
     if kind == "divided":
         # equal draws are legitimate draws; only the owner of the data knows whether a record was repeated
         return (
-            f"{count:,} of {_shape(X)[0]:,} calibration rows equal a training row: no harm if future rows"
-            " repeat as often, but if records were entered twice, the rates are worse than promised",
+            f"{count:,} of {_shape(X)[0]:,} calibration rows equal a training row: this is harmless if future"
+            " rows repeat as often; if records were entered twice, the rates are worse than promised",
         )
     harm = {
         "held-out": "their error rates are too low, so measure",

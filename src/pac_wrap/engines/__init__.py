@@ -1,1 +1,1 @@
-"""One thin adapter per engine that holds its data in partitions; no statistics in them."""
+"""One thin adapter, without statistics, for each engine that holds its data in partitions."""

@@ -46,9 +46,9 @@ from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask, within
 from pac_wrap.tables.columns import LOOKED_AT, TrafficColumns, number, without_case
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 
-# so many answers are added up in one step of the tree
+# the number of answers that are added up in one step of the tree
 _TOGETHER: Final = 8
-# from so many partitions on, looking at one of them first saves more than it costs
+# from this number of partitions on, looking at one of them first saves more than it costs
 _SAMPLED: Final = 4
 _SETS: Final = np.array(SETS, dtype=object)
 

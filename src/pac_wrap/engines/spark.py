@@ -272,7 +272,7 @@ def _double(column: str) -> str:
 
 
 class SparkCounts:
-    """The columns `score` (double) and `label`, or so many numbers of populations, counted in place."""
+    """The columns `score` (double) and `label`, or numbers of populations, counted in place."""
 
     def __init__(
         self, pairs: Any, score_type: ScoreType, anomaly_label: object, numbers: int | None = None
@@ -658,7 +658,7 @@ def _started(builder: Any, master: str, scratch: str) -> Any:
         with _silenced():
             session = builder.getOrCreate()
     except errors.PySparkRuntimeError as error:
-        raise MissingExtraError(f"Spark did not start, it needs Java 17 or later; {remedy}") from error
+        raise MissingExtraError(f"Spark did not start: it needs Java 17 or later; {remedy}") from error
     except (errors.PySparkException, py4j.Py4JError) as error:
         raise InputError(f"Spark did not start with the master {master}: {_reason(str(error))}") from error
     if master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:

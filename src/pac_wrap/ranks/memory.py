@@ -36,7 +36,7 @@ _SORTED: Final = 3000
 _LARGEST_SAMPLE: Final = 1 << 16
 # standard deviations of the sample's rank on both sides; a miss, once in 400 times, only costs np.partition
 _MARGIN: Final = 3.0
-# so many ranks are selected one by one, before scores are put in order
+# the most ranks that are selected one by one; for more of them, the scores are put in order
 _MANY: Final = 32
 _GOLDEN: Final = (sqrt(5.0) - 1.0) / 2.0
 # the label of both classes together

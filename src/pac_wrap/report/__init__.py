@@ -1,1 +1,1 @@
-"""What a result says, as one account; and that in every format."""
+"""The account of each result, as plain data, and its texts, pages and pictures in every format."""

@@ -12,7 +12,7 @@ import scipy
 
 from pac_wrap.base.codec import checksum_of
 from pac_wrap.base.floats import between, rounded_down, rounded_up
-from pac_wrap.base.text import visible
+from pac_wrap.base.text import amount, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import LABELS
@@ -484,7 +484,7 @@ def _next_steps(report: Report) -> Iterator[str]:
             )
     for side in both:
         if side.overstated and side.wanted is not None:
-            worth, budget = "an unknown number of independent ones", side.budget
+            worth, budget = "an unknown number of independent points", side.budget
             if side.effective is not None and budget is not None:
                 fewer = Budget.of(side.at_hand, budget.rate, budget.delta)
                 why = f"{side.at_hand + fewer.missing:,} are needed"
@@ -492,7 +492,7 @@ def _next_steps(report: Report) -> Iterator[str]:
                     wrong = budget.errors if side.misjudged is None else side.misjudged
                     judged = percent((wrong or 0) / budget.n)
                     why = f"{fewer.errors:,} of those may be errors, while the rule misjudges {judged}"
-                worth = f"about {side.at_hand:,} independent ones, and {why}"
+                worth = f"about {amount(side.at_hand, 'independent point')}, and {why}"
             yield (
                 f"Do not rely on the {side.name} yet: {side.n:,} {side.of.label} points count as {worth}."
                 " Label points of more series, or points farther apart (--every)."

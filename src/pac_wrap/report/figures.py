@@ -149,7 +149,7 @@ class PlainTicks(Formatter):
 
 
 def plain_ticks(axis: Axis, most: int) -> MaxNLocator:
-    """Put ticks at round numbers, with at most so many intervals between them."""
+    """Put ticks at round numbers, with at most `most` intervals between them."""
     axis.set_major_formatter(PlainTicks())
     locator = MaxNLocator(most, steps=[1, 2, 5, 10], min_n_ticks=1)
     axis.set_major_locator(locator)

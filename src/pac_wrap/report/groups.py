@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_labelled, check_aligned, check_same_length
 from pac_wrap.base.floats import rounded_down, rounded_up
+from pac_wrap.base.text import amount
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, jointly
@@ -213,11 +214,11 @@ def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
     columns, found = certificate.columns, []
     for which, why in (
         (columns.vacuous & ~certificate.pooled, "too few labels"),
-        (columns.empty & ~columns.vacuous, "no single threshold that can be certified"),
+        (columns.empty & ~columns.vacuous, "no single threshold can be certified"),
     ):
         if count := int(np.count_nonzero(which)):
             first = shown(certificate.groups[int(np.argmax(which))])
-            found.append(f"{count:,} of {columns.size:,} groups, such as {first}, have {why}")
+            found.append(f"{why} in {count:,} of {columns.size:,} groups, such as {first}")
     return tuple(found)
 
 
@@ -322,7 +323,7 @@ def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMea
     over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
     table = Table(_MEASURED, rows, "measured, the worst group first", (0, 5), key="groups", data=groups)
     status = Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
-    notes = *([f"and {more:,} more groups"] * (more > 0)), *_measured_notes(certificate, measured)
+    notes = *([f"and {more:,} more"] * (more > 0)), *_measured_notes(certificate, measured)
     hidden = only(rates=rates_record(measured.together), unseen=measured.unseen, exceeded=over)
     sections = Section(items=(table, *notes)), *hidden, *assumed(certificate.asked)
     return Account(status=status, sections=sections)
@@ -331,7 +332,7 @@ def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMea
 def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Section:
     """Return the section of rates measured on held-out points."""
     rows, more = _measured_rows(certificate, measured, LISTED)
-    notes = [f"{int(measured.counts.sum()):,} points", *[f"{more:,} more groups are not listed"] * (more > 0)]
+    notes = [amount(int(measured.counts.sum()), "point"), *[f"{more:,} more not listed"] * (more > 0)]
     caption = f"{'; '.join([*notes, *_measured_notes(certificate, measured)])}."
     table = Table(tuple(head[0].upper() + head[1:] for head in _MEASURED), rows, caption)
     value = {"caption": caption, "rows": table.value}
@@ -340,7 +341,7 @@ def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Section
 
 def _measured_notes(certificate: GroupCertificate, measured: GroupMeasured) -> Iterator[str]:
     if measured.unseen:
-        yield f"{measured.unseen:,} rows of groups that were not seen at calibration are undecided"
+        yield f"{amount(measured.unseen, 'row')} undecided: the group was not seen at calibration"
     yield "exceeded means significantly, by one exact test of all groups at 5 %"
     if certificate.asked.label_noise is not None:
         yield NEW_LABELS
@@ -394,7 +395,7 @@ def _listed(certificate: GroupCertificate, row: Row) -> tuple[str, ...]:
     else:
         missing = [f"{one.missing:,} {one.of.label}" for one in own.clauses if one.missing]
         of = "that of the pool, not its own" if row.pooled else _one_rate(row) or "none"
-        promised = f"{of}; {' and '.join(missing) or 'no'} labels missing"
+        promised = f"{of}; missing labels: {' and '.join(missing) or 'none'}"
     ends = (told_apart([end])[0] for end in (rule.normal_below, rule.anomaly_from))
     return shown(row.group, LONGEST_NAME), f"{own.fpr.n:,}", f"{own.fnr.n:,}", promised, *ends
 

@@ -51,15 +51,15 @@ def account_of_monitor(monitor: Monitor) -> Account:
             notes.append(f"Not counted: {amount(monitor.unscored, 'row')} without a score.")
         notes += (f"The {name} is not monitored: no data can contradict it." for name in known["unwatched"])
     if len(alarms) > MOST_DRAWN:
-        notes.insert(0, f"{len(alarms) - MOST_DRAWN:,} more alarms are in the JSON.")
+        notes.insert(0, f"The JSON has {amount(len(alarms) - MOST_DRAWN, 'more alarm')}.")
     within = "" if monitor.table is None else " Rows are counted within each group."
     lead = (
         "Each line is the evidence against a promise, on a scale of powers of ten. While the promise holds, a"
-        " line seldom ever reaches the dashed one, which raises the alarm. Far above it, lines are cut off."
+        " line hardly ever reaches the dashed one, where the alarm is raised. Lines are cut off far above it."
     )
     pictures = (_picture(name, one, watch) for name, one in members for watch in one.watches)
     undrawn = len(ordered) - len(members)
-    more = f"{undrawn:,} more groups have no alarm, or evidence further below it than these."
+    more = f"Further from an alarm, so not drawn: {amount(undrawn, 'group')}."
     return Account(
         "Monitor of a certificate",
         amount(monitor.rows, "row"),
@@ -99,7 +99,7 @@ def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
     rows = []
     for name, one in members:
         for watch in one.watches:
-            share, allowed = amount(watch.n, "point"), "both bands"
+            share, allowed = amount(watch.n, "point"), "bounds of the curve"
             if watch.ceiling is not None:
                 share = f"{watch.count:,} of {watch.n:,}: {watch.rate}" if watch.n else "no points"
                 allowed = rounded_up(watch.ceiling)
@@ -145,7 +145,7 @@ def monitor_metrics(monitor: Monitor) -> str:
         ("rate_low", "gauge", "Lower bound of the rate.", [(of, one.rate.low) for one, of in shares]),
         ("rate_high", "gauge", "Upper bound of the rate.", [(of, one.rate.high) for one, of in shares]),
         ("log_evidence", "gauge", "Logarithm of evidence.", [(of, one.log_evidence) for one, of in watches]),
-        ("log_bar", "gauge", "Its value at an alarm.", [(of, -log(one.alpha)) for one, of in watches]),
+        ("log_bar", "gauge", "log_evidence at an alarm.", [(of, -log(one.alpha)) for one, of in watches]),
         ("alarm", "gauge", "1 after an alarm.", [(of, float(of in alarmed)) for _, of in watches]),
         ("alarm_row", "gauge", "The row of the alarm.", batches),
     ]

@@ -219,7 +219,7 @@ def _ticks(window: Window, room: int = _CHARACTERS) -> Lines:
 
 
 def _round_step(span: float, most: int) -> float:
-    """Return the least of 1, 2, 5, 10, ... that divides a span into at most so many parts."""
+    """Return the least of 1, 2, 5, 10, ... that divides a span into at most `most` parts."""
     power = 10.0 ** floor(log10(span / most))
     return next(
         factor * power for factor in (1.0, 2.0, 5.0, 10.0) if span <= factor * power * most * (1 + 1e-9)

@@ -60,7 +60,7 @@ def rendered(account: Account, path: str | os.PathLike[str]) -> str | bytes:
     if ending not in _PICTURES or account.picture is None:
         check_ending(path)
         if ending in _PICTURES:
-            raise InputError(f"{Path(path).name} is a picture, for which the scores are not at hand")
+            raise InputError(f"{Path(path).name} cannot be drawn without the scores")
         return {".html": html, ".md": markdown, ".json": as_json}[ending](account)
     from pac_wrap.report import figures
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pac_wrap.base.floats import between, confidence_left, float_below, rounded_down, rounded_up
-from pac_wrap.base.text import listed, quoted, visible
+from pac_wrap.base.text import amount, listed, quoted, visible
 from pac_wrap.method.alarms.precision import Bounds, Workload
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.classes import ClassCertificate
@@ -166,8 +166,8 @@ def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> 
         lowest = side.bounds[0] if side.bounds else 1.0
         if lowest > promise.ceiling:
             too_few.append(
-                f"too few labels for {promise.name} <= {rounded_up(promise.ceiling)}: {side.n:,}"
-                f" {promise.of.label} ones keep {rounded_up(lowest)} at best"
+                f"too few labels for {promise.name} <= {rounded_up(promise.ceiling)} ({side.n:,}"
+                f" {promise.of.label}): the lowest bound is {rounded_up(lowest)}"
             )
     joint = confidence_of(contenders)
     items: tuple[str | Table, ...] = (
@@ -244,9 +244,9 @@ def _promises(labels: int, delta: float) -> Section:
         for errors in TOLERATED
         if errors <= labels
     ]
-    heads = f"errors allowed\namong {labels:,} labels", f"lowest ceiling\nat delta = {rounded_up(delta)}"
+    among, least = f"among {amount(labels, 'label')}", f"at delta = {rounded_up(delta)}"
     rows = ((str(one["errors"]), rounded_up(one["rate"])) for one in found)
-    table = _framed(heads, rows, "what can be promised")
+    table = _framed((f"errors allowed\n{among}", f"lowest ceiling\n{least}"), rows, "what can be promised")
     return Section(items=(table,), key="promises", value={"labels": labels, "delta": delta, "rates": found})
 
 
@@ -286,7 +286,7 @@ def _pilot(pilot: Pilot, asked: Guarantee) -> Section:
         known = {"errors": counted.errors, "n": counted.n, "chance": chance}
         sides.append(_record(promise) | known | {"needed": found})
     if any("-" in column for column in cells):
-        said.append(f"-: not even with {MOST_ERRORS:,} errors allowed")
+        said.append(f"-: no number of labels is enough with up to {MOST_ERRORS:,} errors allowed")
     rows = ((f"{100 * chance:.0f} %", *row) for chance, *row in zip(_CHANCES, *cells, strict=True))
     table = _framed(("chance", *heads), rows, "fresh labels until a promise is likely")
     last = (
@@ -371,8 +371,8 @@ def account_of_worth(
             bounds = getattr(workload, kind)
             facts.append(Fact("", f"{name}: {between(bounds.low, bounds.high)}"))
     if counted is not None and unlabelled is not None and prevalence is not None:
-        gone = f", {counted.missing:,} of them without a score" if counted.missing else ""
-        said = f"{counted.alarms:,} alarms among {counted.points:,} points without labels{gone}"
+        of = f", {counted.missing:,} of them without a score" if counted.missing else ""
+        said = f"{amount(counted.alarms, 'alarm')} among {amount(counted.points, 'point')} without labels{of}"
         more = "this is about future alarms: among the counted ones, more may be false"
         if unlabelled.low == 0.0:
             more = "alarms are hardly more frequent than false alarms may be, so all of them may be false"
@@ -397,7 +397,7 @@ def account_of_curve(curve: Curve) -> Account:
     for name, rate, side in (("normal", "FPR", curve.normal), ("anomalous", "FNR", curve.anomalous)):
         beyond = "" if side.top is None else f"; bounds above {rounded_up(side.top)} are not given"
         bound = f"all bounds of the {rate} hold together with {confidence(side.delta)} confidence"
-        facts.append(Fact(name, f"{side.n:,} labels; {bound}{beyond}"))
+        facts.append(Fact(name, f"{amount(side.n, 'label')}; {bound}{beyond}"))
     _, fpr, fnr = curve.steps()
     keeps = []
     for top in _OF_CURVE:
@@ -427,7 +427,7 @@ def _bounds_of(certificate: Certificate) -> str:
 
 def account_of_classes(certificate: ClassCertificate) -> Account:
     """Return the account of a certificate of classes."""
-    error, rule = ("is ruled out", "a class whose score reaches its threshold stays; one alone decides")
+    error, rule = "is ruled out", "a class whose score reaches its threshold stays; if alone, it decides"
     if certificate.severities is not None:
         names = (quoted(certificate.classes[place]) for place in certificate.severities)
         error, order = "is taken for a milder class", visible(" before ".join(names), _LONGEST_ORDER)
@@ -461,10 +461,10 @@ def facts_of_series(
     """Yield facts about the series of a certificate: their steps, and which depend most."""
     count = len(points.names)
     taken = "" if points.every == 1 else f", one in every {points.every:,}"
-    said = f"{points.scores.size:,} steps of {count:,} series{taken}, ordered by {quoted(time)}"
+    said = f"{amount(points.scores.size, 'step')} of {count:,} series{taken}, ordered by {quoted(time)}"
     yield Fact("in time", said)
     if points.warm_up:
-        yield Fact("", f"{points.warm_up:,} more steps have no score yet (warm-up) and are left out")
+        yield Fact("", f"without a score yet (warm-up), so left out: {amount(points.warm_up, 'step')}")
     among = None if split is None else split.calibration
     differ = []
     for anomalous, name, _ in _CLASSES:
@@ -485,7 +485,7 @@ def facts_of_series(
                 )
     if differ:
         yield Fact("", f"the series differ: {', and '.join(differ)}")
-        yield Fact("", "so no spacing helps, and the promise about all may hold for none of them by itself")
+        yield Fact("", "so no spacing helps, and the promise about all series may hold for no single one")
     if split is not None:
         yield from facts_of("held out", list(_held_out(points, certificate, split)))
 

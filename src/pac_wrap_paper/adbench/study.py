@@ -97,34 +97,36 @@ def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress:
 def _setting(tables: int, detectors: int, trials: int, quick: bool) -> tuple[str, ...]:
     fewer = {name: min(trials, number) for name, number in FEWER.items()}
     return (
-        f"{tables} of the {len(TABLES)} tables of ADBench that could be had, those with at least {ENOUGH}"
-        f" anomalies; larger ones are cut to {MOST:,} rows, each class by its share, but no fewer than {KEPT}"
-        f" anomalies are kept. {detectors} detectors with their default settings on standardised columns: of"
-        f" either class, {100 * TRAIN:.0f} % of the rows train, once, and the rest is scored, once. Detectors"
-        f" without labels see the training rows as they are, anomalies among them; DevNet knows {KNOWN}"
-        " anomalies at most; gradient boosting and logistic regression see all labels of the training rows.",
-        f"The held-out rows are divided {trials} times at random: half of either class calibrates, the other"
-        " half is what a rate is counted on. Each detector has divisions of its own. Every number is the"
-        " mean over divisions, then detectors, then tables, so that every table counts once; ranges are"
-        " those of the tables. Slow packages get fewer divisions:"
+        f"The study uses {tables} of the {len(TABLES)} tables of ADBench that can be had: those with at least"
+        f" {ENOUGH} anomalies. Larger tables are cut to {MOST:,} rows, each class by its share, but at least"
+        f" {KEPT} anomalies are kept. {detectors} detectors have their default settings and get standardised"
+        f" columns. {100 * TRAIN:.0f} % of the rows of each class train, once, and the rest is scored, once."
+        " Detectors without labels see the training rows as they are, including the anomalies."
+        f" DevNet knows at most {KNOWN} anomalies. Gradient boosting and logistic regression see all"
+        " labels of the training rows.",
+        f"The held-out rows are divided {trials} times at random: half of each class calibrates, and the"
+        " rates are counted on the other half. Each detector has its own divisions. Every number is the mean"
+        " over divisions, then detectors, then tables, so every table counts once. Ranges are those of the"
+        " tables. Slow packages get fewer divisions:"
         f" {', '.join(f'{name} {number}' for name, number in fewer.items())}.",
-        "A threshold *is above what it was set up for* if the rate on the other half exceeds it: 5 % where"
-        " it was asked for, what it certifies, the share of alarms, or, for thresholds that are tuned, the"
-        " rate that they show on the rows they were tuned with. *Chance at most* is by Theorem 28"
-        " (docs/theory.md, section 17). It is exact for hold_fnr and hold_fpr: of the rate that is held, by"
-        " (20), without ties, and of the other rate with or without. Else it is an upper bound: over all"
-        " orders of the other class for raise, over all thresholds for the curve, and for abstain because it"
-        " may use one threshold between its two. *On all rows* counts the rate of all held-out rows, the"
-        " population that a division draws from; for the curve, and for raise and the class that does not"
-        " pay, only that is known. The p-value is one-sided and judges one division per table, of a detector"
-        " that is drawn beforehand; where the chance is an upper bound, so is the p-value.",
-        "ECOD and COPOD of PyOD rank a row among the rows that come with it, so a score is not a function of"
-        " its row and nothing can be promised. Here a row is ranked among the training rows and itself, as"
-        " PyOD would if rows came one at a time. Contamination is PyOD's, and counted for the detectors that"
-        " train without labels. MAPIE takes probabilities: those of the classifiers, and for other scores the"
-        " share of training scores up to them. The curve's threshold is chosen after looking, once where the"
-        " larger of both bounds is least, and once where F1 is greatest."
-        + (" This is a quick run on few tables, detectors and divisions." if quick else ""),
+        "A threshold *is above what it was set up for* if the rate on the other half exceeds the value that"
+        " the threshold was set up for. This value is 5 % if 5 % was asked for, the certified ceiling, or the"
+        " share of alarms. For tuned thresholds it is the rate that they show on the rows they were tuned"
+        " with. *Chance at most* follows from Theorem 28 (docs/theory.md, section 17). It is exact for"
+        " hold_fnr and hold_fpr: for the held rate by (20), without ties, and for the other rate with ties or"
+        " without. Otherwise it is an upper bound: for raise over all orders of the other class, for the"
+        " curve over all thresholds, and for abstain because it may use one threshold between its two. *On"
+        " all rows* counts the rate of all held-out rows, the population that a division draws from. For the"
+        " curve, and for the class that does not pay under raise, only this chance is known. The p-value is"
+        " one-sided. It judges one division per table, of a detector that is drawn beforehand. If the chance"
+        " is an upper bound, so is the p-value.",
+        "ECOD and COPOD of PyOD rank a row among the rows of its batch, so a score is not a function of its"
+        " row, and nothing can be promised. Here, a row is ranked among the training rows and itself, as PyOD"
+        " would do if rows came one at a time. Contamination is PyOD's; it is counted for the detectors that"
+        " train without labels. MAPIE takes probabilities. Classifiers give their own; for other detectors,"
+        " the probability of a row is the share of training scores up to its score. The curve's threshold is"
+        " chosen after looking, once where the larger of the two bounds is lowest, and once where F1 is"
+        " greatest." + (" This is a quick run on few tables, detectors and divisions." if quick else ""),
     )
 
 

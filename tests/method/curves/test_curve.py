@@ -174,7 +174,7 @@ def test_a_gap_between_the_classes_is_divided_in_the_middle() -> None:
 
 def test_a_ceiling_below_all_bounds_is_refused_with_the_least() -> None:
     with pytest.raises(
-        InputError, match=r"max_fpr = 0.0001; 800 labels of its class bound it by 0.00\d+ at best"
+        InputError, match=r"max_fpr = 0.0001; the lowest bound is 0.00\d+ \(labels of the class: 800\)"
     ):
         CURVE.choose(max_fpr=0.0001)
     with pytest.raises(InputError, match="max_fnr must lie strictly between 0 and 1"):

@@ -25,7 +25,7 @@ def test_of_many_groups_the_worst_are_printed_and_the_others_counted() -> None:
     certificate = calibrate_labelled(scores, labels, by=groups)
     kept = str(certificate.evaluate(scores, labels, groups)).splitlines()
     assert len(kept) == 20 + 3
-    assert kept[-3] == "and 5 more groups"
+    assert kept[-3] == "and 5 more"
     assert kept[-1] == "significantly above its ceiling: none"
     broken = str(certificate.evaluate(300.0 + scores, np.zeros(labels.size), groups)).splitlines()
     assert broken[-1].endswith(" and 5 more")

@@ -227,7 +227,7 @@ def test_progress_in_words() -> None:
         "looks      at every 20 labels of a class, up to 2,000; local delta 0.007405 (FPR), 0.006833 (FNR)",
         "normal     110 labels, looked at 100: error budget 0; next look at 120",
         "anomalous  0 labels, no look yet; next look at 20",
-        "state      label on: no look has succeeded yet",
+        "state      keep labelling: no look has succeeded yet",
     ]
     assert until.looks == range(20, 2001, 20)
     certificate = until.certificate

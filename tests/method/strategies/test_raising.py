@@ -232,16 +232,16 @@ def test_what_raising_says_of_itself() -> None:
     assert (strategy.word, strategy.keeps, strategy.single, strategy.proved) == ("raise", (), True, True)
     assert (
         strategy.needs_more_labels
-        == "A rung of the ladder has nearly the whole delta, so a few more labels are needed."
+        == "A level of raise has nearly the whole delta, so a few more labels are needed."
     )
     certificate = calibrate(NORMAL, NEAR, overlap=strategy)
     count = strategy.tried(FIVE, (865, 170))
     assert 350 < count < 400
     (sentence,) = strategy.explanation(certificate.claim)
     assert sentence == (
-        f"Strategy raise: {count} rungs, one for each number of normal errors, were fixed beforehand; the"
+        f"Strategy raise: {count} levels, one for each number of normal errors, were fixed beforehand; the"
         " first that one threshold keeps is certified. The normal class pays for the choice: its delta at"
-        " each rung is 0.04092. The other class keeps its whole delta."
+        " each level is 0.04092. The other class keeps its whole delta."
     )
     (told,) = facts_told(certificate)["overlap"]
     assert told == "raise: ceilings raised as little as can be proved; the choice is covered by delta"
