@@ -51,20 +51,9 @@ from pac_wrap.method.promise import Population
 from pac_wrap.method.source import CountedSource, Source
 from pac_wrap.method.traffic.calibrate import STATES
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
+from pac_wrap.tables import sql
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, TrafficColumns
 from pac_wrap.tables.files.text_format import JsonRows, read_start
-from pac_wrap.tables.sql import (
-    ENDS,
-    answers_sql,
-    between,
-    compared_column,
-    prediction_set_sql,
-    quote_name,
-    quote_number,
-    state_sql,
-    verdict_sql,
-    without_case_sql,
-)
 
 # rows in the sample, and how many of the first are looked at; so much more there may be
 _POINTS: Final = 1 << 14
@@ -128,7 +117,7 @@ class _Spark(Engine):
         if base_type(found_type) not in _KINDS:
             raise not_kinds(name, found_type)
         # without a collation, which would take other texts for the same kind
-        text = f"nullif(CAST({quote_name(kind[0], 'spark')} AS STRING), '') AS kind"
+        text = f"nullif(CAST({sql.quote_name(kind[0], 'spark')} AS STRING), '') AS kind"
         rows = df.selectExpr(*pairs, text)
         mark = SparkCounts(rows.select("score", "label"), score_type, anomaly_label).mark()
         marked = rows.selectExpr("score", f"{mark} AS label", "kind")
@@ -153,9 +142,9 @@ class _Spark(Engine):
         return GroupedFrame(rows, self.score_type(df, score), anomaly_label)
 
     def traffic(self, df: Any, columns: TrafficColumns) -> tuple[Source, int]:
-        names = {name: quote_name(name, "spark") for name in columns.marks}
+        names = {name: sql.quote_name(name, "spark") for name in columns.marks}
         review, audit = (None if name is None else names[name] for name in columns[1:])
-        state, scores = state_sql(review, audit, "spark"), f"{_double(columns.score)} AS score"
+        state, scores = sql.state_sql(review, audit, "spark"), f"{_double(columns.score)} AS score"
         rows = df.selectExpr(scores, f"{state} AS label")
         counted = fetched(_summed(rows, ("label",), "count(*) AS rows", f"count_if({_MISSING}) AS gaps"))
         found = counted.to_pylist()
@@ -175,8 +164,8 @@ class _Spark(Engine):
     def decided(self, df: Any, certificate: Any, score: str, group: str | None) -> Any:
         if group is None:
             rows, all_of_it = df, "*"
-            verdict = verdict_sql(certificate.rule, score, "spark")
-            labels = prediction_set_sql(certificate.exclusions, score, "spark")
+            verdict = sql.verdict_sql(certificate.rule, score, "spark")
+            labels = sql.prediction_set_sql(certificate.exclusions, score, "spark")
         else:
             import pyarrow as pa
 
@@ -188,11 +177,11 @@ class _Spark(Engine):
                     value = None if text is None else read_text(text)
                     if text_of(as_group(value)) == text:
                         values[place] = value
-            ends = zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
+            ends = zip(sql.ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
             known = pa.array(values.values(), type=pa.type_for_alias(arrow))
             rules = known, {name: column[[*values]] for name, column in ends}
             rows, all_of_it = _joined(df.alias("given"), group_sql(df, group), *rules), "given.*"
-            verdict, labels = answers_sql(compared_column(score, "spark"), "spark")
+            verdict, labels = sql.answers_sql(sql.compared_column(score, "spark"), "spark")
         return rows.selectExpr(
             all_of_it, f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
         )
@@ -261,14 +250,14 @@ calibrate, certify_curve, decide, score = ENGINE.calibrate, ENGINE.certify_curve
 
 def _pairs(df: Any, score: str, label: str) -> tuple[str, str]:
     """Return the expressions for the columns `score` and `label`."""
-    name = quote_name(label, "spark")
+    name = sql.quote_name(label, "spark")
     # without a collation, which would take other texts for the same label
     plain = name if base_type(dict(df.dtypes)[label]) in _SCORES else f"CAST({name} AS STRING)"
     return f"{_double(score)} AS score", f"{plain} AS label"
 
 
 def _double(column: str) -> str:
-    return f"CAST({quote_name(column, 'spark')} AS DOUBLE)"
+    return f"CAST({sql.quote_name(column, 'spark')} AS DOUBLE)"
 
 
 class SparkCounts:
@@ -315,7 +304,7 @@ class SparkCounts:
         rows = self._pairs.selectExpr(
             "score", f"{self._class} AS class", "xxhash64(score) AS hash"
         ).selectExpr("score", "hash", "IF(class = 1, 1L, 0L) AS mark", f"class < 0 OR {_MISSING} AS wrong")
-        ends = [f"score < {quote_number(knot)}" for knot in grid.knots] + ["true"]
+        ends = [f"score < {sql.quote_number(knot)}" for knot in grid.knots] + ["true"]
         sums = ["sum(IF(wrong, 1L, 0L)) AS wrong", "min(score) AS least", "max(score) AS greatest"]
         for place, below in enumerate(ends):
             sums.append(f"sum(IF({below}, 1L, 0L)) AS all_{place}")
@@ -377,7 +366,7 @@ class SparkCounts:
         """Return the cells with scores, among the cells within some cells of another grid."""
         inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
         # what tells a score from others of its number, where each is its own cell
-        listed = between("score", tuple((low, just_below(high)) for low, high in grid.listed))
+        listed = sql.between("score", tuple((low, just_below(high)) for low, high in grid.listed))
         alone = f"IF({listed}, score, 0D)" if grid.listed else "0D"
         numbered = inside.selectExpr("score", f"{self._number(grid)} AS number", f"{alone} AS alone")
         return self._cells(fetched(_summed(numbered, ("number", "alone"), *_COUNTED).drop("alone")))
@@ -432,7 +421,7 @@ class SparkCounts:
         return f"CASE WHEN label IS NULL THEN {_NO_LABEL} {' '.join(cases)} ELSE {_STRANGE_LABEL} END"
 
     def _inside(self, within: Some) -> Any:
-        near = self._pairs.where(between("score", within.bounds))
+        near = self._pairs.where(sql.between("score", within.bounds))
         rows = near.selectExpr("score", f"{self._class} AS class", f"{_piece(within.grid)} AS piece")
         numbers = ", ".join(str(self._count * cell + label) for label, cell in within.cells)
         return rows.where(f"{self._number(within.grid)} IN ({numbers})").select("score", "class")
@@ -500,11 +489,11 @@ def _halved(knots: Sequence[float], leaves: Sequence[str]) -> str:
         return leaves[0]
     middle = len(knots) // 2
     below, above = _halved(knots[:middle], leaves), _halved(knots[middle + 1 :], leaves[middle + 1 :])
-    return f"IF(score < {quote_number(knots[middle])}, {below}, {above})"
+    return f"IF(score < {sql.quote_number(knots[middle])}, {below}, {above})"
 
 
 def _exact(number: float) -> str:
-    return quote_number(number) if isinstance(number, float) else str(number)
+    return sql.quote_number(number) if isinstance(number, float) else str(number)
 
 
 def _usual(anomaly_label: object, kind: str) -> Sequence[Any]:
@@ -531,7 +520,7 @@ def base_type(kind: str) -> str:
 
 def group_sql(df: Any, group: str) -> str:
     """Return the expression for the group of a row, NULL if it is missing."""
-    column, (kind, *_) = quote_name(group, "spark"), _GROUPS[base_type(dict(df.dtypes)[group])]
+    column, (kind, *_) = sql.quote_name(group, "spark"), _GROUPS[base_type(dict(df.dtypes)[group])]
     value = f"CAST({column} AS {kind})"
     return f"IF(isnan({column}), NULL, {value})" if kind == "DOUBLE" else value
 
@@ -598,7 +587,7 @@ def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any
     from pyspark.sql import functions
 
     small = frame.sparkSession.createDataFrame(pa.table({_OWN: groups, **columns}))
-    same = functions.expr(f"{value} <=> {quote_name(_OWN, 'spark')}")
+    same = functions.expr(f"{value} <=> {sql.quote_name(_OWN, 'spark')}")
     return frame.join(functions.broadcast(small), same, "left")
 
 
@@ -690,14 +679,16 @@ def read(session: Any, reader: str, layout: Layout, files: Sequence[Path], wante
     if reader == "read_parquet":
         return session.read.parquet(*paths)
     if reader == "read_json":  # Spark's own reader would write numbers anew, and take a name twice
-        schema = ", ".join(f"{quote_name(name, 'spark')} STRING" for name in wanted)
+        schema = ", ".join(f"{sql.quote_name(name, 'spark')} STRING" for name in wanted)
         lines = session.read.text(paths, wholetext=layout.array, lineSep=None if layout.array else "\n")
         return lines.mapInArrow(partial(_objects, wanted, not layout.array), schema)
     strict = session.read.option("mode", "FAILFAST")
     # by place, since Spark takes names that differ in case for one
     schema = ", ".join(f"c{place} STRING" for place in range(len(layout.names)))
     places = [layout.names.index(name) for name in wanted]
-    picked = [f"c{place} AS {quote_name(name, 'spark')}" for place, name in zip(places, wanted, strict=True)]
+    picked = [
+        f"c{place} AS {sql.quote_name(name, 'spark')}" for place, name in zip(places, wanted, strict=True)
+    ]
     options = {**_CSV, "sep": layout.delimiter, "maxColumns": len(layout.names) + 1}
     return strict.schema(schema).options(**options).csv(paths).selectExpr(*picked)
 
@@ -719,8 +710,8 @@ def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Seq
     # unless all files have float32 it is a double: Spark would make float32 of whole numbers too
     texts = dict(frame.dtypes)[score] == "string"
     ENGINE.check(frame, [] if texts else [score], [label], group)
-    name = quote_name(score, "spark")
-    text = without_case_sql(f"CAST({quote_name(label, 'spark')} AS STRING)", "spark")
+    name = sql.quote_name(score, "spark")
+    text = sql.without_case_sql(f"CAST({sql.quote_name(label, 'spark')} AS STRING)", "spark")
     others = [f"{text} AS label", *(f"{group_sql(frame, one)} AS group" for one in group)]
     if not texts:
         number = name if narrow else f"CAST({name} AS DOUBLE)"

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    OnMissing,
-    Scores,
-    abstained_or_stopped,
-    as_array,
-    check_rate,
-    check_same_length,
-    refused,
-    type_of,
-)
+from pac_wrap.base import arguments
 from pac_wrap.base.codec import SavedAsJSON
 from pac_wrap.base.floats import (
     ScoreType,
@@ -110,7 +101,9 @@ class ClassCertificate(SavedAsJSON):
         """Whether any class has too few labels for its ceiling."""
         return any(one.vacuous for one in self.clauses)
 
-    def label_sets(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
+    def label_sets(
+        self, class_scores: ArrayLike, on_missing: arguments.OnMissing = "abstain"
+    ) -> NDArray[np.bool_]:
         """Return for each row which classes are possible: eq. (63); with severities, those from its class on.
 
         Parameters
@@ -123,7 +116,7 @@ class ClassCertificate(SavedAsJSON):
         """
         scores = class_matrix(class_scores, len(self.clauses), single=self.severities is not None)
         missing = np.flatnonzero(np.isnan(scores).any(axis=1))
-        abstained_or_stopped(missing, len(scores), on_missing)
+        arguments.abstained_or_stopped(missing, len(scores), on_missing)
         left = np.ones(scores.shape, dtype=bool)
         for column, clause in enumerate(self.clauses):
             if clause.threshold is not None:
@@ -135,7 +128,9 @@ class ClassCertificate(SavedAsJSON):
         left[missing] = True
         return left
 
-    def verdicts(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int64]:
+    def verdicts(
+        self, class_scores: ArrayLike, on_missing: arguments.OnMissing = "abstain"
+    ) -> NDArray[np.int64]:
         """Return the column of the class of each row: eq. (64), or eq. (67) with severities.
 
         It is -1 if several classes are possible, and -2 if none is, as for a point unlike all classes. With
@@ -166,10 +161,10 @@ class ClassCertificate(SavedAsJSON):
         confidence : float
             The confidence of each interval.
         """
-        check_rate("confidence", confidence)
+        arguments.check_rate("confidence", confidence)
         sets, verdicts = self.label_sets(class_scores), self.verdicts(class_scores)
         given = class_columns(labels, self.classes)
-        check_same_length("class_scores", len(sets), "labels", given.size)
+        arguments.check_same_length("class_scores", len(sets), "labels", given.size)
         found = []
         for column, clause in enumerate(self.clauses):
             own = given == column
@@ -245,9 +240,9 @@ class ClassCertificate(SavedAsJSON):
         return short(self)
 
 
-def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) -> Scores:
+def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) -> arguments.Scores:
     """Return a column of scores, as doubles, for each class; a `single` score per row stands for all."""
-    array = as_array(class_scores, "class_scores")
+    array = arguments.as_array(class_scores, "class_scores")
     if array.ndim == 1 and single and columns is not None and array.dtype.kind in "biuf":
         array = np.repeat(array[:, None], columns, axis=1)
     if array.ndim != 2 or array.dtype.kind not in "biuf" or (columns or array.shape[1]) != array.shape[1]:
@@ -261,7 +256,7 @@ def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) 
 
 def class_columns(labels: ArrayLike, classes: tuple[str, ...]) -> NDArray[np.intp]:
     """Return the column of each label's class; labels are compared as texts, with 1.0 as 1."""
-    array = as_array(labels, "labels")
+    array = arguments.as_array(labels, "labels")
     if array.ndim != 1:
         raise InputError(f"labels must be one-dimensional, one class per row, got shape {array.shape}")
     if array.dtype.kind == "O":
@@ -358,7 +353,7 @@ def calibrate_classes(
     >>> [one.errors for one in certificate.clauses]
     [0, 4, 5]
     """
-    given = as_array(class_scores, "class_scores")
+    given = arguments.as_array(class_scores, "class_scores")
     named = severities if classes is None and given.ndim == 1 else classes
     scores = class_matrix(given, None if named is None else len(named), single=severities is not None)
     names = tuple(map(class_text, range(scores.shape[1]) if classes is None else classes))
@@ -386,9 +381,11 @@ def calibrate_classes(
         raise InputError("max_error has no ceiling for any class; give at least one")
     share = _USUAL_DELTA if delta is None else delta
     if confidence is not None:  # the classes are independent samples: eq. (101)
-        share = shared_together(float_below(confidence_left(check_rate("confidence", confidence))), count)
-    asked = ClassRequest(names, ceilings, check_rate("delta", share), order)
-    found = certify_class_scores(asked, scores, labels, type_of(given))
+        share = shared_together(
+            float_below(confidence_left(arguments.check_rate("confidence", confidence))), count
+        )
+    asked = ClassRequest(names, ceilings, arguments.check_rate("delta", share), order)
+    found = certify_class_scores(asked, scores, labels, arguments.type_of(given))
     warn_of_lacking(found.clauses)
     return found
 
@@ -396,7 +393,9 @@ def calibrate_classes(
 def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iterator[float | None]:
     """Yield the ceiling of each class; the mildest class has none, since there is no milder one."""
     if not isinstance(max_error, Mapping):
-        yield from (None if name == mildest else check_rate("max_error", max_error) for name in names)
+        yield from (
+            None if name == mildest else arguments.check_rate("max_error", max_error) for name in names
+        )
         return
     given = {class_text(key): value for key, value in max_error.items()}
     for key in given:
@@ -407,17 +406,17 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
         if name != mildest and (name not in given or (mildest and given[name] is None)):
             raise InputError(f"max_error has no ceiling for the class {quoted(name)}; give it one")
         ceiling = given.get(name)
-        yield None if ceiling is None else check_rate(f"max_error of {quoted(name)}", ceiling)
+        yield None if ceiling is None else arguments.check_rate(f"max_error of {quoted(name)}", ceiling)
 
 
 def certify_class_scores(
-    asked: ClassRequest, scores: Scores, labels: ArrayLike, score_type: ScoreType
+    asked: ClassRequest, scores: arguments.Scores, labels: ArrayLike, score_type: ScoreType
 ) -> ClassCertificate:
     """Return the certificate for a request, from a matrix of scores without missing ones."""
     if (missing := np.flatnonzero(np.isnan(scores).any(axis=1))).size:
-        raise refused("class_scores", missing, len(scores))
+        raise arguments.refused("class_scores", missing, len(scores))
     given_to = class_columns(labels, asked.names)
-    check_same_length("class_scores", len(scores), "labels", given_to.size)
+    arguments.check_same_length("class_scores", len(scores), "labels", given_to.size)
     if not given_to.size:
         raise InputError("class_scores and labels are empty; pass at least one labelled row")
     clauses: dict[int, Clause] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
-from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_rate
+from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_rate, check_same_length
 from pac_wrap.base.floats import equal_share, rounded_up
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
@@ -162,10 +162,7 @@ def evaluate(
     check_aligned("verdicts", verdicts, "labels", labels)
     mask = as_anomaly_mask(labels, anomaly_label)
     given = as_verdicts(verdicts)
-    if given.size != mask.size:
-        raise InputError(
-            f"verdicts and labels must have the same length, got {given.size:,} and {mask.size:,}"
-        )
+    check_same_length("verdicts", given.size, "labels", mask.size)
     return metrics_of(tally(given, mask), confidence)
 
 

@@ -12,18 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    ON_MISSING,
-    OnMissing,
-    Places,
-    Scores,
-    abstained_or_stopped,
-    as_array,
-    as_float,
-    as_scores,
-    check_choice,
-    missing_places,
-)
+from pac_wrap.base import arguments
 from pac_wrap.base.floats import (
     ScoreType,
     flushes,
@@ -47,7 +36,7 @@ _FEW: Final = 512
 _MANY: Final = 1 << 22
 _DOUBLE: Final = np.dtype(np.float64)
 _SINGLE: Final = np.dtype(np.float32)
-_NOWHERE: Final[Places] = np.empty(0, dtype=np.intp)
+_NOWHERE: Final[arguments.Places] = np.empty(0, dtype=np.intp)
 # the texts of prediction sets; the place is 1 if label 0 is possible, plus 2 if label 1 is
 SETS: Final = ("{}", "{0}", "{1}", "{0,1}")
 
@@ -126,7 +115,7 @@ class Rule:
     def __post_init__(self) -> None:
         for name in ("normal_below", "anomaly_from"):
             value = getattr(self, name)
-            if isnan(number := as_float(value)):
+            if isnan(number := arguments.as_float(value)):
                 raise InputError(f"{name} must be a number, inf or -inf, got {quoted(value)}")
             object.__setattr__(self, name, number)
         low, high = self.normal_below, self.anomaly_from
@@ -161,10 +150,10 @@ class Rule:
         alarm = inf if self.anomaly_from == inf else rounding_edge(self.anomaly_from, kind)
         return Rule(alarm if self.single else rounding_edge(self.normal_below, kind), alarm)
 
-    def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
+    def verdicts(self, scores: ArrayLike, on_missing: arguments.OnMissing = "abstain") -> NDArray[np.int8]:
         """Return the verdict on each score; the parameters are those of `Certificate.verdicts`."""
         if on_missing != "abstain":
-            check_choice("on_missing", on_missing, ON_MISSING)
+            arguments.check_choice("on_missing", on_missing, arguments.ON_MISSING)
         steps = self._steps
         if steps is None or (steps.delicate and steps.outdated()):
             steps = self._make_steps()
@@ -175,10 +164,10 @@ class Rule:
             except IndexError:  # a NaN, which has no code and is looked for below
                 pass
         codes, missing = steps.codes_of(scores)
-        abstained_or_stopped(missing, codes.size, on_missing)
+        arguments.abstained_or_stopped(missing, codes.size, on_missing)
         return codes
 
-    def decided(self, scores: ArrayLike) -> tuple[NDArray[np.int8], Places]:
+    def decided(self, scores: ArrayLike) -> tuple[NDArray[np.int8], arguments.Places]:
         """Return the verdict on each score, and the positions of missing scores, without a warning.
 
         Parameters
@@ -235,23 +224,23 @@ class Steps:
         """Return whether an edge is next to zero, and the processor began or ceased to flush subnormals."""
         return self.delicate and flushes() != self._flushing
 
-    def codes_of(self, scores: ArrayLike) -> tuple[Codes, Places]:
+    def codes_of(self, scores: ArrayLike) -> tuple[Codes, arguments.Places]:
         """Return the code of each score, and the places of missing scores; non-numbers raise an error."""
         # subclasses of arrays, such as memory maps, are viewed as arrays, without a copy
-        array = scores if type(scores) is np.ndarray else as_array(scores, "scores")
+        array = scores if type(scores) is np.ndarray else arguments.as_array(scores, "scores")
         kind = array.dtype
         if array.ndim == 1 and (kind.kind in "iu" or kind in (np.float64, np.float32, np.float16)):
             return self._many(array)
-        return self._many(as_scores(array, missing=True))
+        return self._many(arguments.as_scores(array, missing=True))
 
-    def _many(self, scores: NDArray[Any]) -> tuple[Codes, Places]:
+    def _many(self, scores: NDArray[Any]) -> tuple[Codes, arguments.Places]:
         codes = np.empty(scores.size, dtype=np.int8)
         if self._filled(scores, codes):
             return codes, _NOWHERE
         # work on a copy that nobody can change meanwhile, so that every NaN is found
         own = scores.copy()
         self._filled(own, codes)
-        missing = missing_places(own)
+        missing = arguments.missing_places(own)
         codes[missing] = Verdict.ABSTAIN
         return codes, missing
 
@@ -331,7 +320,7 @@ class Thresholds:
             return Rule(alarm, min(clear, LARGEST))
         return Rule(min(clear, LARGEST), alarm)
 
-    def _alarms(self, scores: Scores) -> NDArray[np.bool_]:
+    def _alarms(self, scores: arguments.Scores) -> NDArray[np.bool_]:
         if self.alarm_from is None or self.alarm_from == inf:
             return np.zeros(scores.size, dtype=bool)
         return reaches(scores, self.alarm_from)
@@ -340,23 +329,25 @@ class Thresholds:
         """Return 1 for scores that rule out label 0, else 0: the predictor that keeps the FPR, eq. (8)."""
         if self.alarm_from is None:
             raise InputError("nothing is promised about the FPR, so y_fp has no threshold; set max_fpr")
-        return self._alarms(as_scores(scores)).view(np.int8)
+        return self._alarms(arguments.as_scores(scores)).view(np.int8)
 
     def y_fn(self, scores: ArrayLike) -> NDArray[np.int8]:
         """Return 0 for scores that rule out label 1, else 1: the predictor that keeps the FNR, eq. (10)."""
         if self.clear_below is None:
             raise InputError("nothing is promised about the FNR, so y_fn has no threshold; set max_fnr")
-        return reaches(as_scores(scores), self.clear_below).view(np.int8)
+        return reaches(arguments.as_scores(scores), self.clear_below).view(np.int8)
 
-    def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
+    def prediction_sets(
+        self, scores: ArrayLike, on_missing: arguments.OnMissing = "abstain"
+    ) -> NDArray[np.bool_]:
         """Return for each score whether label 0 and label 1 are possible, in two columns: eq. (11)."""
-        check_choice("on_missing", on_missing, ON_MISSING)
-        values = as_scores(scores, missing=True)
-        missing = missing_places(values)
-        abstained_or_stopped(missing, values.size, on_missing)
+        arguments.check_choice("on_missing", on_missing, arguments.ON_MISSING)
+        values = arguments.as_scores(scores, missing=True)
+        missing = arguments.missing_places(values)
+        arguments.abstained_or_stopped(missing, values.size, on_missing)
         return self.possible(values, missing)
 
-    def possible(self, scores: Scores, missing: Places) -> NDArray[np.bool_]:
+    def possible(self, scores: arguments.Scores, missing: arguments.Places) -> NDArray[np.bool_]:
         """Return the prediction sets of scores, given the places of missing scores."""
         sets = np.ones((scores.size, 2), dtype=bool)
         if self.alarm_from is not None:
@@ -367,18 +358,21 @@ class Thresholds:
         return sets
 
 
-def alarm_from(normal: Scores | Ranked, budget: int | None) -> float:
+def alarm_from(normal: arguments.Scores | Ranked, budget: int | None) -> float:
     """Return the smallest threshold that at most `budget` normal scores reach: eq. (7)."""
     return inf if budget is None else nextafter(kth_largest(normal, budget + 1), inf)
 
 
-def clear_below(anomalous: Scores | Ranked, budget: int | None) -> float:
+def clear_below(anomalous: arguments.Scores | Ranked, budget: int | None) -> float:
     """Return the largest threshold that at most `budget` anomalous scores lie below: eq. (9)."""
     return -inf if budget is None else kth_smallest(anomalous, budget + 1)
 
 
 def find_thresholds(
-    normal: Scores | Ranked, anomalous: Scores | Ranked, fpr: Budget | None, fnr: Budget | None
+    normal: arguments.Scores | Ranked,
+    anomalous: arguments.Scores | Ranked,
+    fpr: Budget | None,
+    fnr: Budget | None,
 ) -> Thresholds:
     """Return both thresholds, None for a class without a budget."""
     return Thresholds(

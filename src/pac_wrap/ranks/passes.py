@@ -15,16 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    Scores,
-    as_anomaly_mask,
-    as_array,
-    as_labelled,
-    as_scores,
-    check_aligned,
-    common_type,
-    type_of,
-)
+from pac_wrap.base import arguments
 from pac_wrap.base.floats import Bits, ScoreType, from_order_key, just_below, order_key, order_keys
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import BITS, as_digest, kernels
@@ -75,7 +66,7 @@ class Survey:
         return float(high @ np.cumsum(low) / (low.sum() * high.sum()))
 
 
-def survey(*parts: Scores) -> Survey:
+def survey(*parts: arguments.Scores) -> Survey:
     """Return the survey of one piece of the data; NaN must not occur."""
     counts = np.zeros((len(parts), 1 << BITS), dtype=np.int64)
     return Survey(counts, tuple(map(kernels().count_leading, parts, counts)))
@@ -161,7 +152,7 @@ class RankSearch:
             found.append((just_below(least), greatest))
         return tuple(found)
 
-    def __call__(self, *parts: Scores) -> KeyCounts:
+    def __call__(self, *parts: arguments.Scores) -> KeyCounts:
         """Return the counts of the next pass for one piece of the data; NaN must not occur."""
         shape = (len(parts), len(self.ranges), 1 if self.gathers else 1 << self.bits)
         counts = np.zeros(shape, dtype=np.int64)
@@ -261,7 +252,7 @@ class RunPass(Protocol):
         """Return the sum of the task's results for all pieces."""
 
 
-def _below(threshold: float, *parts: Scores) -> NDArray[np.int64]:
+def _below(threshold: float, *parts: arguments.Scores) -> NDArray[np.int64]:
     """Return how many scores of each part of one piece are less than a threshold, and how many there are."""
     below = [count_below(scores, threshold) for scores in parts]
     return np.array([below, [scores.size for scores in parts]], dtype=np.int64)
@@ -371,15 +362,15 @@ def split_classes(
     where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object
 ) -> tuple[Pair, Any, ScoreType | None]:
     """Return both classes of one piece, its label of normal points, or None, and the type of its scores."""
-    given, values, mask = as_labelled(scores, labels, anomaly_label, f" of {where}")
-    normal_label = None if mask.all() else as_array(labels, "labels")[int(mask.argmin())]
-    kind = type_of(given) if given.size else None
+    given, values, mask = arguments.as_labelled(scores, labels, anomaly_label, f" of {where}")
+    normal_label = None if mask.all() else arguments.as_array(labels, "labels")[int(mask.argmin())]
+    kind = arguments.type_of(given) if given.size else None
     return kernels().divide(values, mask), normal_label, kind
 
 
 def check_normal_labels(where: str, first: Any, other: Any, anomaly_label: object) -> None:
     """Refuse two pieces with different labels of normal points, which one piece alone cannot show."""
-    as_anomaly_mask(np.array([first, other], dtype=object), anomaly_label, f"labels of {where}")
+    arguments.as_anomaly_mask(np.array([first, other], dtype=object), anomaly_label, f"labels of {where}")
 
 
 class _Spaced:
@@ -475,7 +466,7 @@ class ChunkReader:
     def _split(self, number: int, scores: ArrayLike, labels: ArrayLike, *rest: ArrayLike) -> Pair:
         where = f"chunk {number}"
         pair, normal_label, kind = split_classes(where, scores, labels, self._anomaly_label)
-        self.score_type = common_type([self.score_type, kind])
+        self.score_type = arguments.common_type([self.score_type, kind])
         if normal_label is not None:
             if self._normal_label is None:
                 self._normal_label = normal_label
@@ -524,7 +515,7 @@ class FirstFound(NamedTuple):
         return found
 
 
-def first_pass(guessed: Bounds, *parts: Scores) -> FirstFound:
+def first_pass(guessed: Bounds, *parts: arguments.Scores) -> FirstFound:
     """Return the survey of one piece, and its keys within bounds, which are disjoint and in order."""
     below = [[count_below(scores, low) for scores in parts] for low, _ in guessed]
     counts = np.array(below, dtype=np.int64).reshape(len(guessed), len(parts))
@@ -540,7 +531,10 @@ def _few(keys: list[Bits]) -> tuple[Bits, ...] | None:
 
 
 def guess(
-    ask: Callable[[Sequence[Ranked]], object], of: Sequence[tuple[int, ...]], shares: int, *parts: Scores
+    ask: Callable[[Sequence[Ranked]], object],
+    of: Sequence[tuple[int, ...]],
+    shares: int,
+    *parts: arguments.Scores,
 ) -> tuple[Bounds, ...]:
     """Return between which scores the ranks of the whole lie, given one of its shares, so that it adds up."""
     part = _Share(parts, shares)
@@ -554,7 +548,7 @@ def guess(
 class _Share(Parts):
     """A share of the data that answers as the whole might: each score stands for several."""
 
-    def __init__(self, parts: Sequence[Scores], shares: int) -> None:
+    def __init__(self, parts: Sequence[arguments.Scores], shares: int) -> None:
         self._parts, self._shares = parts, shares
         super().__init__([scores.size * shares for scores in parts], (0,) * len(parts))
 
@@ -579,7 +573,7 @@ class _Share(Parts):
         inside = sum(int(np.count_nonzero(within(scores, tuple(merged)))) for scores in self._parts)
         return tuple(merged) if inside * self._shares <= _FEW else ()
 
-    def _of(self, rank: Rank) -> Scores:
+    def _of(self, rank: Rank) -> arguments.Scores:
         return np.concatenate([self._parts[one] for one in rank.labels])
 
     def _around(self, rank: Rank) -> tuple[float, float]:
@@ -618,7 +612,7 @@ class PartitionAnswer:
             (*labels[:1], *others[:1]),
             self.missing + other.missing,
             min(problems, default=None),
-            common_type([self.score_type, other.score_type]),
+            arguments.common_type([self.score_type, other.score_type]),
         )
 
     def settled(self, anomaly_label: object) -> Any:
@@ -656,12 +650,12 @@ class PartitionTask:
         """Return the answer of one partition."""
         if self.parts is not None:
             values, numbers = np.asarray(scores), np.asarray(labels)
-            kind, values = type_of(values) if values.size else None, as_scores(values)
+            kind, values = arguments.type_of(values) if values.size else None, arguments.as_scores(values)
             found = self.task(*(values[numbers == part] for part in range(self.parts)))
             return PartitionAnswer(found, score_type=kind)
         try:
-            check_aligned("scores", scores, "labels", labels)
-            values, marks = as_array(scores, "scores"), as_array(labels, "labels")
+            arguments.check_aligned("scores", scores, "labels", labels)
+            values, marks = arguments.as_array(scores, "scores"), arguments.as_array(labels, "labels")
             rows = values.size
             sound = values.ndim == 1 and values.shape == marks.shape and values.dtype.kind == "f"
             if sound and (nan := np.isnan(values)).any():

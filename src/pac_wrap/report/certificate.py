@@ -18,24 +18,10 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import LABELS
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, before_shift
 from pac_wrap.method.rule import Regime, Verdict
-from pac_wrap.report import pictures
+from pac_wrap.report import pictures, sentences
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
 from pac_wrap.report.numbers import ceiling, confidence, exact, least, percent, share, sure, told_apart
 from pac_wrap.report.results import WORK, rates_record
-from pac_wrap.report.sentences import (
-    LONGEST_NAME,
-    Report,
-    Side,
-    account_in_short,
-    assumed,
-    binding_words,
-    called,
-    diagnosis_of,
-    notes,
-    range_words,
-    ranges,
-    sides_of,
-)
 from pac_wrap.tails.bounds import LEAST_CEILING, Budget, min_samples
 from pac_wrap.version import __version__
 
@@ -90,15 +76,15 @@ _NOT_PROMISED: Final = (
 
 def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
     """Return the account of a certificate, of two classes or of their kinds; a `Report` adds facts."""
-    report = result if isinstance(result, Report) else Report(result, *about, **more)
+    report = result if isinstance(result, sentences.Report) else sentences.Report(result, *about, **more)
     picture = None
     if report.normal is not None:
         drawn = report.certificate, report.normal, report.anomalous
         picture = Figure("scores", drawn, alt="Histograms of the scores of both classes, with the thresholds")
-    return replace(account_in_short(report), sections=tuple(_sections(report)), picture=picture)
+    return replace(sentences.account_in_short(report), sections=tuple(_sections(report)), picture=picture)
 
 
-def _sections(report: Report) -> Iterator[Section]:
+def _sections(report: sentences.Report) -> Iterator[Section]:
     certificate, kinds = report.certificate, report.certificate.by_kind
     verdicts = _verdicts(report)
     if report.normal is not None:
@@ -119,7 +105,7 @@ def _sections(report: Report) -> Iterator[Section]:
         yield _thresholds(report)
     yield _meant(certificate, verdicts)
     new_kinds = ("Kinds of points that did not occur at calibration.",) * kinds
-    yield assumptions(assumed(certificate), *new_kinds)
+    yield assumptions(sentences.assumed(certificate), *new_kinds)
     if kinds:
         yield from only(measured=None, listing=None)
     else:
@@ -132,7 +118,7 @@ def _sections(report: Report) -> Iterator[Section]:
         yield from only(detector=report.detector, source=report.source)
     digests = []
     for one in certificate.clauses:
-        name = f"{one.of.label.capitalize()} {called(one) if kinds else 'scores'}"
+        name = f"{one.of.label.capitalize()} {sentences.called(one) if kinds else 'scores'}"
         digests.append((name, one.digest or "none: the database could not compute it"))
     digests.append(("Certificate (its checksum)", checksum_of(text)))
     yield software(certificate.version, tuple(digests), () if kinds else _origin(report))
@@ -151,7 +137,7 @@ def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
             counts = (row[label].values() for label in LABELS)
             shares = ("not counted" if count is None else share(count, n) for count, n in counts)
             rows[place] = *rows[place], *shares
-        said = tuple(notes(certificate))
+        said = tuple(sentences.notes(certificate))
     table = Table(heads, tuple(rows), caption, key="verdicts", data=verdicts)
     items = (table, Points(said)) if said else (table,)
     key = "" if certificate.by_kind else "notes"
@@ -200,7 +186,7 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
     return Section("Versions and digests", shown, "versions", True, "digests", dict(digests))
 
 
-def _origin(report: Report) -> Pairs:
+def _origin(report: sentences.Report) -> Pairs:
     source, rows = report.source, [("Detector", report.detector)] if report.detector else []
     if source is not None:
         rows += [("Table of scores", table) for table in source.tables[:_TABLES]]
@@ -209,11 +195,11 @@ def _origin(report: Report) -> Pairs:
     return tuple((name, visible(text)) for name, text in rows)
 
 
-def _verdicts(report: Report) -> list[dict[str, Any]]:
+def _verdicts(report: sentences.Report) -> list[dict[str, Any]]:
     """Return a record for each verdict; that of undecided points only if some score gets it."""
     rule, sizes = report.certificate.rule, report.certificate.sizes
-    found, said = ranges(rule), dict(_meanings(report.certificate))
-    words = range_words(found)
+    found, said = sentences.ranges(rule), dict(_meanings(report.certificate))
+    words = sentences.range_words(found)
     classes = report.normal, report.anomalous
     given = [None if scores is None else rule.verdicts(scores) for scores in classes]
     records = []
@@ -256,11 +242,11 @@ def _meanings(certificate: Certificate) -> Iterator[tuple[Verdict, str]]:
             yield verdict, f"{said} The number of {others} that get this verdict is not promised."
 
 
-def _held_out(report: Report) -> Section:
+def _held_out(report: sentences.Report) -> Section:
     heading, metrics = "Measured on held-out points", report.metrics
     if metrics is None:
         return Section(heading, key="held_out")
-    sides = sides_of(report.certificate, metrics)
+    sides = sentences.sides_of(report.certificate, metrics)
     tops = ["none" if one.finding == "no promise" else ceiling(one.ceiling or 1.0) for one in sides]
     rows = []
     for name, rate, top, finding in (
@@ -283,7 +269,7 @@ def _held_out(report: Report) -> Section:
     return Section(heading, (Table(columns, tuple(rows), caption, key="held_out", data=data),), "held-out")
 
 
-def _practice(report: Report) -> Section:
+def _practice(report: sentences.Report) -> Section:
     """Return the alarms and errors among future points, on average: eqs. (48) and (49)."""
     certificate, shares = report.certificate, report.shares
     items: tuple[Item, ...] = ()
@@ -338,7 +324,7 @@ def _without(certificate: Certificate, anomalous: float, among: str) -> str | No
     )
 
 
-def _thresholds(report: Report) -> Section:
+def _thresholds(report: sentences.Report) -> Section:
     """Return other thresholds of the certified curve, if there is a choice."""
     certificate, heading = report.certificate, "Other thresholds"
     curve = pictures.curve_of(certificate, report.normal, report.anomalous)
@@ -346,7 +332,7 @@ def _thresholds(report: Report) -> Section:
     if curve is None or not choices:
         return Section(heading, key="thresholds")
     deltas = curve.normal.delta, curve.anomalous.delta
-    left = confidence(*deltas, *(side.delta for side in sides_of(certificate)))
+    left = confidence(*deltas, *(side.delta for side in sentences.sides_of(certificate)))
     said = (
         f"These bounds hold together at every threshold: those of the FPR with {confidence(deltas[0])}"
         f" confidence, those of the FNR with {confidence(deltas[1])}, all with {sure(curve.confidence)}. So"
@@ -399,7 +385,7 @@ def _shift(certificate: Certificate) -> Section:
 
 
 def _reached(certificate: Certificate) -> Section:
-    low, high = (_column(side) for side in sides_of(certificate))
+    low, high = (_column(side) for side in sentences.sides_of(certificate))
     rule, regime = certificate.rule, certificate.regime
     rows = (
         *((name, low[name], high[name]) for name in low),
@@ -414,13 +400,13 @@ def _reached(certificate: Certificate) -> Section:
     table = Table(heads, rows, caption, key="reached", data=records)
     said = (
         f"Regime {regime.value}: {regime.explanation}.",
-        *(f"{text}." for text in diagnosis_of(certificate)),
+        *(f"{text}." for text in sentences.diagnosis_of(certificate)),
         *certificate.overlap.explanation(certificate.claim),
     )
     return Section("Calculation", (table, Points(said, key="explanations")), "reached", folded=True)
 
 
-def _column(side: Side) -> dict[str, str]:
+def _column(side: sentences.Side) -> dict[str, str]:
     budget, none = side.budget, _TOO_FEW if side.vacuous else _NOTHING
     exact_sure = "" if budget is None else f"{rounded_down(budget.confidence, 100)} %"
     return {
@@ -438,7 +424,7 @@ def _column(side: Side) -> dict[str, str]:
 
 def _plan(certificate: Certificate) -> Section:
     """Return the labels needed for the ceilings asked for and for tighter ones: eq. (4)."""
-    asked = [side for side in sides_of(certificate) if side.wanted is not None]
+    asked = [side for side in sentences.sides_of(certificate) if side.wanted is not None]
     value, rows = [], []
     for side in asked:
         for lower in ((side.wanted or 1.0) / divisor for divisor in _TIGHTER):
@@ -466,16 +452,16 @@ def _plan(certificate: Certificate) -> Section:
     return Section("Labels needed", (table,), "labels", folded=True)
 
 
-def _labels(side: Side, lower: float, errors: int = 0) -> int | None:
+def _labels(side: sentences.Side, lower: float, errors: int = 0) -> int | None:
     """Return the number of labels that a ceiling needs with some errors; None if no number is enough."""
     found = lower if side.asked is None else side.asked.allowing(lower)
     return None if found < LEAST_CEILING else min_samples(found, side.asked_delta, errors)
 
 
-def _next_steps(report: Report) -> Iterator[str]:
+def _next_steps(report: sentences.Report) -> Iterator[str]:
     """Yield what to do next, most urgent first."""
     certificate = report.certificate
-    both = sides_of(certificate, report.metrics)
+    both = sentences.sides_of(certificate, report.metrics)
     for side in both:
         if side.exceeded:
             yield (
@@ -507,7 +493,7 @@ def _next_steps(report: Report) -> Iterator[str]:
     yield AGAIN
 
 
-def _label_more(side: Side) -> Iterator[str]:
+def _label_more(side: sentences.Side) -> Iterator[str]:
     n = side.n
     if side.wanted is None or not (side.vacuous or side.raised):
         return
@@ -528,10 +514,10 @@ def _label_more(side: Side) -> Iterator[str]:
         )
 
 
-def _decide(report: Report) -> Iterator[str]:
+def _decide(report: sentences.Report) -> Iterator[str]:
     """Yield advice on deciding more points, and on getting back the ceilings that were asked for."""
     certificate = report.certificate
-    found, sides = ranges(certificate.rule), sides_of(certificate)
+    found, sides = sentences.ranges(certificate.rule), sentences.sides_of(certificate)
     if all(side.ceiling is None for side in sides):
         yield (
             "Calibrate on fresh labels with overlap abstain (two thresholds keep both ceilings, and points"
@@ -562,8 +548,8 @@ def _decide(report: Report) -> Iterator[str]:
     elif Verdict.ABSTAIN in found:
         yield (
             "No point has to be left undecided: any single threshold among the undecided scores"
-            f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence;"
-            " overlap abstain sets one."
+            f" ({sentences.range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same"
+            " confidence; overlap abstain sets one."
         )
     elif any(side.raised or side.less_confident for side in sides):
         yield (
@@ -572,7 +558,7 @@ def _decide(report: Report) -> Iterator[str]:
         )
 
 
-def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]:
+def _tighten(certificate: Certificate, side: sentences.Side, other: sentences.Side) -> Iterator[str]:
     """Yield the lowest ceiling that as many fresh labels as these can keep."""
     if side.vacuous or not side.at_hand or side.name not in certificate.overlap.keeps:
         return
@@ -596,10 +582,10 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
         )
 
 
-def _kinds(report: Report) -> Section:
+def _kinds(report: sentences.Report) -> Section:
     """Return the promise of each kind, with small histograms of the binding and the largest kinds."""
     certificate, rule = report.certificate, report.certificate.rule
-    said = tuple(sentence(text) for text in binding_words(certificate))
+    said = tuple(sentence(text) for text in sentences.binding_words(certificate))
     items: list[Item] = [_kind_table(report), *([Points(said)] if said else [])]
     if report.normal is not None:
         binding = certificate.fpr, certificate.fnr
@@ -613,13 +599,13 @@ def _kinds(report: Report) -> Section:
             own, of_normal = report.scores[one.of], one.of.label == "normal"
             low, high = (own, report.anomalous) if of_normal else (report.normal, own)
             words = f"{one.n:,} {one.of.label}{', binds' if one in binding else ''}"
-            drawn.append(pictures.multiple(window, rule, low, high, called(one, SHORT_NAME), words))
+            drawn.append(pictures.multiple(window, rule, low, high, sentences.called(one, SHORT_NAME), words))
         caption = "Each kind beside all points of the other class, on one scale, with the rule."
         items.append(Figure("multiples", tuple(drawn), caption))
     return Section("The promise of each kind", tuple(items), "parts", key="said", value=said)
 
 
-def _kind_table(report: Report) -> Table:
+def _kind_table(report: sentences.Report) -> Table:
     """Return the table of kinds: their promises, which of them bind, and their misjudged points."""
     certificate = report.certificate
     clauses, binding = certificate.clauses, (certificate.fpr, certificate.fnr)
@@ -631,7 +617,8 @@ def _kind_table(report: Report) -> Table:
         if report.normal is not None:
             verdicts = certificate.rule.verdicts(report.scores[clause.of])
             misjudged = share(int(np.count_nonzero(verdicts == wrong)), clause.n)
-        name = f"{called(clause, LONGEST_NAME)}{' (binds)' if several and clause in binding else ''}"
+        name = sentences.called(clause, sentences.LONGEST_NAME)
+        name += " (binds)" if several and clause in binding else ""
         rows.append(
             (
                 name if several or clause.of.kind is not None else "all points",
@@ -657,13 +644,15 @@ def _kind_steps(certificate: Certificate) -> Iterator[str]:
     for one in clauses:
         if one.vacuous and one.certified is not None:
             needed = min_samples(one.certified.ceiling, one.certified.delta)
-            yield f"Label more {one.of.label} points of {called(one)} (at hand {one.n:,}, needed {needed:,})."
+            whose = f"{one.of.label} points of {sentences.called(one)}"
+            yield f"Label more {whose} (at hand {one.n:,}, needed {needed:,})."
     undecided = certificate.rule.ambiguity_region is not None
     for binding in (certificate.fpr, certificate.fnr) if undecided else ():
         if binding.asked is not None and not binding.vacuous and labels.count(binding.of.label) > 1:
             yield (
-                f"For fewer undecided points, label more of {called(binding)}, which sets the threshold for"
-                f" all {binding.of.label} points, or calibrate on fresh points with a higher ceiling for it."
+                f"For fewer undecided points, label more of {sentences.called(binding)}, which sets the"
+                f" threshold for all {binding.of.label} points, or calibrate on fresh points with a higher"
+                " ceiling for it."
             )
     yield "As a check, measure the rates of each kind on labelled points that were not used here."
     yield AGAIN

@@ -21,6 +21,7 @@ from pac_wrap.method.metrics import metrics_of
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule
+from pac_wrap.report import sentences
 from pac_wrap.report.account import (
     Account,
     Fact,
@@ -37,15 +38,6 @@ from pac_wrap.report.certificate import AGAIN, MOST_MULTIPLES, SHORT_NAME, assum
 from pac_wrap.report.numbers import about, ceiling, percent, sure, told_apart
 from pac_wrap.report.pictures import Drawing, Window, multiple
 from pac_wrap.report.results import assumed, rates_record
-from pac_wrap.report.sentences import (
-    LONGEST_NAME,
-    MISTAKES,
-    briefly,
-    noted_facts,
-    rule_words,
-    subtitle,
-    title,
-)
 from pac_wrap.tails.bounds import min_samples
 
 # the normal and the anomalous scores of some groups
@@ -101,8 +93,8 @@ def groups_in_short(certificate: GroupCertificate, detector: str | None = None) 
             " hold together, calibrate with --together (together=True)."
         )
     return Account(
-        f"{title(detector, known)}, by group",
-        subtitle(known),
+        f"{sentences.title(detector, known)}, by group",
+        sentences.subtitle(known),
         _status(certificate),
         _promise(certificate),
         tuple(warned),
@@ -171,8 +163,8 @@ def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
     worst += [f"and {count - FEW_LISTED:,} more"] * (count > FEW_LISTED)
     yield from facts_of("worst", worst)
     yield Fact("unseen", "points of a group that is not in the calibration table are left undecided")
-    yield Fact("assumes", f"in each group: {briefly(certificate.assumptions)}")
-    yield from noted_facts(certificate.provenance)
+    yield Fact("assumes", f"in each group: {sentences.briefly(certificate.assumptions)}")
+    yield from sentences.noted_facts(certificate.provenance)
 
 
 def _points(pool: Certificate) -> str:
@@ -203,7 +195,7 @@ def _verdict_of(row: Row) -> str:
         return "too few labels, nothing is promised"
     if own.empty:
         return "no single threshold can be certified, nothing is promised"
-    text = rule_words(rule)
+    text = sentences.rule_words(rule)
     if not rule.single:
         text += f"; {percent(row.left / max(1, sum(own.sizes)))} of these points are undecided"
     return text if own.promises == own.guarantee.promises else f"{_certified(own)}; {text}"
@@ -275,7 +267,7 @@ def _promise(certificate: GroupCertificate) -> str:
     if not good.any():
         return "Nothing is promised about any group by itself."
     clauses, silent, deltas = [], "", []
-    both = zip(MISTAKES.values(), ("false alarms", "missed anomalies"), strict=True)
+    both = zip(sentences.MISTAKES.values(), ("false alarms", "missed anomalies"), strict=True)
     for label, (words, errors) in enumerate(both):
         ceilings = columns.ceilings[label, good]
         if np.isnan(ceilings).all():
@@ -379,7 +371,7 @@ def _lead(certificate: GroupCertificate) -> Iterator[str]:
     elif pool is not None:
         yield (
             f"The pool of small groups: {_certified(pool)}, from {_points(pool)};"
-            f" {rule_words(pool.rule)}. This promise is {_MIXTURE}."
+            f" {sentences.rule_words(pool.rule)}. This promise is {_MIXTURE}."
         )
     gaps = certificate.gaps()
     yield from (str(gap) for gap in (gaps.fpr, gaps.fnr) if gap is not None and gap.bound is not None)
@@ -397,7 +389,7 @@ def _listed(certificate: GroupCertificate, row: Row) -> tuple[str, ...]:
         of = "that of the pool, not its own" if row.pooled else _one_rate(row) or "none"
         promised = f"{of}; missing labels: {' and '.join(missing) or 'none'}"
     ends = (told_apart([end])[0] for end in (rule.normal_below, rule.anomaly_from))
-    return shown(row.group, LONGEST_NAME), f"{own.fpr.n:,}", f"{own.fnr.n:,}", promised, *ends
+    return shown(row.group, sentences.LONGEST_NAME), f"{own.fpr.n:,}", f"{own.fnr.n:,}", promised, *ends
 
 
 def _followed(certificate: GroupCertificate, row: Row) -> Rule:

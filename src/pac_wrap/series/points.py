@@ -10,18 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    Scores,
-    as_anomaly_mask,
-    as_array,
-    as_scores,
-    check_aligned,
-    check_choice,
-    check_count,
-    check_positive,
-    check_rate,
-    check_same_length,
-)
+from pac_wrap.base import arguments
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.calibrate import Request, certify_classes, warned
@@ -78,7 +67,7 @@ class Points:
         How many steps at the start of a series had no score and were left out.
     """
 
-    scores: Scores
+    scores: arguments.Scores
     labels: NDArray[np.int8]
     positions: Indices
     length: int
@@ -145,8 +134,8 @@ class Points:
         >>> found.fpr.n, found.mean_fpr < 0.1
         (50, True)
         """
-        guarantee, trials = as_guarantee(guarantee), check_positive("trials", trials)
-        check_rate("confidence", confidence)
+        guarantee, trials = as_guarantee(guarantee), arguments.check_positive("trials", trials)
+        arguments.check_rate("confidence", confidence)
         draw = _division(self, random, calibration, block, gap)
         sides = (False, guarantee.fpr), (True, guarantee.fnr)
         # numbers of points recur, so their budgets are cached
@@ -218,8 +207,8 @@ def _division(
     """Return a function that draws divisions of points: by series, in blocks of time, or point by point."""
     if not isinstance(random, np.random.Generator):
         raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
-    share, gap = check_rate("calibration", calibration), check_count("gap", gap)
-    block = None if block is None else check_positive("block", block)
+    share, gap = arguments.check_rate("calibration", calibration), arguments.check_count("gap", gap)
+    block = None if block is None else arguments.check_positive("block", block)
     steps, anomalous = points.positions, points.labels == 1
     if block is None and gap:
         raise InputError(f"a gap needs blocks, got gap = {gap:,} and no block; pass block too")
@@ -307,23 +296,23 @@ def window_points(
     >>> window_points([0.1, 0.7, 0.2, 0.3], [0, 1, 0, 0], length=2, every=2).scores
     array([0.7, 0.3])
     """
-    check_aligned("scores", scores, "labels", labels)
-    length, every = check_positive("length", length), check_positive("every", every)
-    check_choice("reduce", reduce, ("max", "mean", "last"))
+    arguments.check_aligned("scores", scores, "labels", labels)
+    length, every = arguments.check_positive("length", length), arguments.check_positive("every", every)
+    arguments.check_choice("reduce", reduce, ("max", "mean", "last"))
     if length > every:
         raise InputError(
             f"length must not exceed every, or windows would overlap, got length = {length:,} and"
             f" every = {every:,}; raise every"
         )
-    values, warm_up = _after_warm_up(as_array(scores, "series"))
+    values, warm_up = _after_warm_up(arguments.as_array(scores, "series"))
     steps = warm_up + values.size
     if steps < length:
         raise InputError(
             f"series must be at least one window long, got {steps:,} steps and windows of {length:,};"
             " pass a longer series or a smaller length"
         )
-    marks = as_anomaly_mask(labels, name="step_labels")
-    check_same_length("step_labels", marks.size, "the series", steps)
+    marks = arguments.as_anomaly_mask(labels, name="step_labels")
+    arguments.check_same_length("step_labels", marks.size, "the series", steps)
     grid = np.arange(0, steps - length + 1, every, dtype=np.intp)
     starts = grid[np.searchsorted(grid, warm_up) :]
     if starts.size == 0:
@@ -352,12 +341,12 @@ def _leading_nan(values: NDArray[Any]) -> int:
     return values.size if missing.all() else int(np.argmin(missing))
 
 
-def _after_warm_up(series: NDArray[Any]) -> tuple[Scores, int]:
+def _after_warm_up(series: NDArray[Any]) -> tuple[arguments.Scores, int]:
     """Return the scores after the leading NaN, and the number of these; any other NaN is a gap."""
     if series.ndim != 1:
-        return as_scores(series, "series"), 0
+        return arguments.as_scores(series, "series"), 0
     warm_up = _leading_nan(series)
-    values = as_scores(series[warm_up:], "series", missing=True)
+    values = arguments.as_scores(series[warm_up:], "series", missing=True)
     gaps = np.isnan(values)
     if gaps.any():
         raise InputError(
@@ -367,7 +356,7 @@ def _after_warm_up(series: NDArray[Any]) -> tuple[Scores, int]:
     return values, warm_up
 
 
-def _means(cut: NDArray[np.float64], starts: Indices) -> Scores:
+def _means(cut: NDArray[np.float64], starts: Indices) -> arguments.Scores:
     low, high = cut.min(axis=1), cut.max(axis=1)
     undefined = (low == -np.inf) & (high == np.inf)
     if undefined.any():
@@ -521,11 +510,11 @@ def several_series(
     >>> several_series(["a"], [6], range(6), [0] * 6, every=2).scores
     array([0, 2, 4])
     """
-    every = check_positive("every", every)
-    values, mask = as_array(scores, "scores"), as_anomaly_mask(labels)
-    check_same_length("scores", values.size, "labels", mask.size)
-    check_same_length("names", len(names), "sizes", len(sizes))
-    check_same_length("scores", values.size, "all series together", sum(sizes))
+    every = arguments.check_positive("every", every)
+    values, mask = arguments.as_array(scores, "scores"), arguments.as_anomaly_mask(labels)
+    arguments.check_same_length("scores", values.size, "labels", mask.size)
+    arguments.check_same_length("names", len(names), "sizes", len(sizes))
+    arguments.check_same_length("scores", values.size, "all series together", sum(sizes))
     ends = np.cumsum([0, *sizes])
     found: list[Points] = []
     warm_up = 0

@@ -28,19 +28,8 @@ from pac_wrap.errors import InputError
 from pac_wrap.ranks.compiled import stops
 from pac_wrap.ranks.kernels import compiled_functions, together, usable_cores
 from pac_wrap.tables.columns import refuse_scores_of, require_in_all
+from pac_wrap.tables.files import text_format
 from pac_wrap.tables.files.connection import MISFIT, Growing, file_text, first_line
-from pac_wrap.tables.files.text_format import (
-    CHUNK,
-    LONGEST,
-    MARK,
-    PARQUET,
-    ByteReader,
-    CsvHeader,
-    CsvRows,
-    JsonRows,
-    read_start,
-    refuse_binary,
-)
 from pac_wrap.tables.sql import number_sql, quote_name, quote_text
 
 Kind = Literal["BIGINT", "DOUBLE", "VARCHAR"]
@@ -63,7 +52,7 @@ class CsvFile:
     """A CSV file, and what C has seen of it: rows without the header, quotes, cells with line breaks."""
 
     path: Path
-    header: CsvHeader
+    header: text_format.CsvHeader
     rows: int | None = None
     line_end: str = "\n"
     quoted: bool = False
@@ -102,7 +91,9 @@ def survey(file: Path, wanted: Sequence[str], delimiter: str | None) -> CsvFile:
     return replace(found, rows=lines - 1, line_end=line_end)
 
 
-def headers(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None) -> list[CsvHeader]:
+def headers(
+    files: Sequence[Path], wanted: Sequence[str], delimiter: str | None
+) -> list[text_format.CsvHeader]:
     """Return the header of each file; a file without a wanted column that others have is refused."""
     found = []
     for file in files:
@@ -139,14 +130,14 @@ def refuse_scores(files: Sequence[CsvFile], score: str, on_missing: OnMissing = 
 
 
 @contextmanager
-def opened_rows(file: Path, wanted: Sequence[str], delimiter: str | None) -> Iterator[CsvRows]:
+def opened_rows(file: Path, wanted: Sequence[str], delimiter: str | None) -> Iterator[text_format.CsvRows]:
     """Yield the rows of a file, which may be packed."""
     with opened(file) as reader:
-        start = reader.read1(CHUNK)
-        refuse_binary(start, str(file))
-        if start.startswith(PARQUET):
+        start = reader.read1(text_format.CHUNK)
+        text_format.refuse_binary(start, str(file))
+        if start.startswith(text_format.PARQUET):
             raise InputError(f"{file} is Parquet; give it a name that ends in .parquet")
-        rows = CsvRows(reader, start, wanted, delimiter, f"{file}: ")
+        rows = text_format.CsvRows(reader, start, wanted, delimiter, f"{file}: ")
         # else a reader would be told of columns that cannot be read
         if "\0" in "".join(rows.header.names) and not set(wanted) <= set(rows.header.names):
             raise InputError(f"{file}: the header {_ODD}")
@@ -154,16 +145,16 @@ def opened_rows(file: Path, wanted: Sequence[str], delimiter: str | None) -> Ite
 
 
 @contextmanager
-def opened_json(file: Path) -> Iterator[JsonRows]:
+def opened_json(file: Path) -> Iterator[text_format.JsonRows]:
     """Yield the rows of a JSON file, which may be packed."""
     with opened(file) as reader:
-        start = read_start(reader)
-        refuse_binary(start, str(file))
-        yield JsonRows(reader, start, f"{file}: ")
+        start = text_format.read_start(reader)
+        text_format.refuse_binary(start, str(file))
+        yield text_format.JsonRows(reader, start, f"{file}: ")
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[ByteReader]:
+def opened(file: Path) -> Iterator[text_format.ByteReader]:
     """Yield the bytes of a file, which may be packed."""
     packed = file.suffix.lower() == PACKED
     try:
@@ -188,7 +179,7 @@ def functions() -> dict[str, Any] | None:
     return compiled_functions(library(), "CSV files with quotes are read more slowly")
 
 
-def count_rows(reader: ByteReader, delimiter: str, width: int) -> dict[str, Any] | None:
+def count_rows(reader: text_format.ByteReader, delimiter: str, width: int) -> dict[str, Any] | None:
     """Return the facts of a `CsvFile` after one pass, None if a row is in doubt or line ends are mixed."""
     compiled = functions()
     if compiled is None:
@@ -209,7 +200,7 @@ def count_rows(reader: ByteReader, delimiter: str, width: int) -> dict[str, Any]
                 return None
             texts, rest = [rest + (b"\r\n" if counts[3] else b"\n")], b""
         if texts and not header:
-            header, end, texts[0] = texts[0].removeprefix(MARK).partition(b"\n")
+            header, end, texts[0] = texts[0].removeprefix(text_format.MARK).partition(b"\n")
             used, _, found = look(header + end)
             counts += found
             if used < len(header) + 1 or found[0] != 1 or not header.strip(b"\r"):
@@ -226,7 +217,7 @@ def count_rows(reader: ByteReader, delimiter: str, width: int) -> dict[str, Any]
                 rest = b"".join([texts[place][used:], *texts[place + 1 :], rest])
                 break
         # what has no end here is looked at again with what follows it; a row may be only so long
-        if len(rest) > LONGEST + cores * _BLOCK or (rest and not several):
+        if len(rest) > text_format.LONGEST + cores * _BLOCK or (rest and not several):
             return None
         if not several:
             break
@@ -249,7 +240,7 @@ def _looked_at(look: Any, delimiter: int, ends: Any, width: int, text: bytes) ->
     return used, columns, counts
 
 
-def _blocks(reader: ByteReader) -> Iterator[bytes]:
+def _blocks(reader: text_format.ByteReader) -> Iterator[bytes]:
     pieces: list[bytes] = []
     while piece := reader.read1(_BLOCK):
         pieces.append(piece)
@@ -260,7 +251,7 @@ def _blocks(reader: ByteReader) -> Iterator[bytes]:
         yield b"".join(pieces)
 
 
-def _scan(reader: ByteReader, delimiter: str) -> tuple[int, int, int, str] | None:
+def _scan(reader: text_format.ByteReader, delimiter: str) -> tuple[int, int, int, str] | None:
     """Return the lines, how many are empty, the delimiters and the line end; None if there is more to it."""
     mark, decoder = ord(delimiter), codecs.getincrementaldecoder("utf-8")()
     newlines = returns = pairs = empty = delimiters = 0
@@ -284,7 +275,7 @@ def _scan(reader: ByteReader, delimiter: str) -> tuple[int, int, int, str] | Non
         if (ends[1:] & ends[:-1]).any() or (returns and b"\n\r\n" in text):
             empty += sum(found.end() > len(last) for found in _EMPTY.finditer(text))
         last = text[-2:]
-    if decoder.getstate()[0] or head.removeprefix(MARK)[:1] in (b"\n", b"\r", b""):
+    if decoder.getstate()[0] or head.removeprefix(text_format.MARK)[:1] in (b"\n", b"\r", b""):
         return None
     if returns not in (0, pairs) or (returns and newlines != pairs):
         return None
@@ -297,7 +288,7 @@ _KINDS: Final[dict[Kind, str]] = {
     "DOUBLE": "-?(0|[1-9][0-9]{0,16})([.][0-9]+)?(e[+-]?[0-9]{1,2})?",
 }
 # bytes that a thread reads at once; left alone, DuckDB takes sixteen of the longest lines
-_BUFFER: Final = 4 * LONGEST
+_BUFFER: Final = 4 * text_format.LONGEST
 # most columns in one query
 _TOGETHER: Final = 500
 # told of CRLF, DuckDB 2.0 reads no rows at all; left alone, it reads them right
@@ -351,7 +342,7 @@ def csv_queries(
             f" escape = '{mark}', parallel = {str(parallel).lower()},"
             f" comment = '', nullstr = '', {_LINE_ENDS[line_end]}compression = '{packing}',"
             " encoding = 'utf-8', strict_mode = true, null_padding = false, ignore_errors = false,"
-            f" max_line_size = {LONGEST}, buffer_size = {_BUFFER}, hive_partitioning = false)"
+            f" max_line_size = {text_format.LONGEST}, buffer_size = {_BUFFER}, hive_partitioning = false)"
         )
         rows += sum(file.rows or 0 for file in alike)
     return " UNION ALL BY NAME ".join(f"({query})" for query in queries), rows
