@@ -153,7 +153,7 @@ class Engine(ABC):
         """Return the certificate of traffic in a frame."""
         self.check(df, [columns.score], columns.marks)
         columns.check(list(df.columns))
-        return certify_traffic(*self.traffic(df, columns), guarantee)
+        return certify_traffic(*self.traffic(df, columns), guarantee, columns.audit is not None)
 
     def certify_curve(
         self,

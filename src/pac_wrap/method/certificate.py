@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from math import inf, nan, nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
@@ -52,7 +53,6 @@ from pac_wrap.method.promise import (
     binding,
     check_kind,
     confidence_of_kinds,
-    confidence_of_traffic,
     points_of,
 )
 from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced, Traffic
@@ -289,7 +289,7 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     if certificate.traffic is not None:
         possible = [assumed_of_traffic(guarantee, one) for one in (False, True)]
         yield from _traffic_problems(certificate, certificate.traffic)
-    elif any(one.of.label in ("traffic", "alarms") for one in certificate.clauses):
+    elif guarantee.of_traffic or certificate.fpr.of.label in ("traffic", "alarms"):
         yield "a promise about traffic lacks the numbers of its points"
     if certificate.assumptions not in possible:
         yield f"these are not the assumptions of {'draws' if taken is None else 'a series'}"
@@ -331,11 +331,14 @@ def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
 def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[str]:
     """Yield contradictions between the counts of traffic and the clauses."""
     yield from traffic.problems()
-    wrong = traffic.alarms - traffic.right
+    wrong, fnr = traffic.alarms - traffic.right, certificate.fnr
+    if fnr.asked is not None and fnr.asked.by_audits and fnr.n > traffic.found + (fnr.errors or 0):
+        yield f"{fnr.n:,} anomalies count for max_fnr, and {traffic.found:,} were found"
     for one in certificate.of("normal"):
         asked, errors = one.asked, one.errors
-        if asked is None or one.of.kind is not None:
+        if one.of.kind is not None:
             yield "a promise about traffic has no kinds"
+        if asked is None:  # only missed anomalies are promised
             continue
         of_alarms = one.of.label == "alarms"
         if one.n != traffic.points and not (of_alarms and one.n in (0, traffic.alarms)):
@@ -389,6 +392,24 @@ def _weighting_problems(certificate: "Certificate", weighting: Weighting) -> Ite
                 yield f"all {name} scores survived, but their digest differs from that of the clause"
     if weighting.intervals and certificate.overlap.single:
         yield f"{certificate.overlap.word} takes no intervals of weights"
+
+
+def confidence_of_traffic(clauses: Sequence[Clause], assumptions: tuple[Assumption, ...]) -> Decimal:
+    """Return the confidence that all promises about traffic hold together.
+
+    Promises about the same traffic share one threshold, so the smallest confidence holds for all: eq. (142).
+    Precision adds its delta: eq. (148). The confidence for anomalies multiplies if they are an independent
+    sample; otherwise its delta adds.
+    """
+    kept = [one for one in clauses if one.kept]
+    alarms = [one.confidence for one in kept if one.of.side == "normal" and one.of.label != "alarms"]
+    missed = [one.confidence for one in kept if one.of.side == "anomalous"]
+    side = min(alarms, default=Decimal(1)) - sum(
+        1 - one.confidence for one in kept if one.of.label == "alarms"
+    )
+    if Assumption.APART in assumptions:
+        return kept_together(max(Decimal(0), side), *missed)
+    return max(Decimal(0), side - sum(1 - one for one in missed))
 
 
 def digest_problems(name: str, n: int, digest: str | None) -> Iterator[str]:
@@ -759,6 +780,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         anomalous: ArrayLike | Kinds | None = None,
         *,
         reviews: ArrayLike | None = None,
+        audits: ArrayLike | None = None,
         normal_weights: Weights | None = None,
         anomalous_weights: Weights | None = None,
     ) -> "Verification":
@@ -778,6 +800,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         reviews : array-like, optional
             For a certificate of traffic, whose scores come first: its reviews. `anomalous` is then for
             labelled anomalies, if there were any.
+        audits : array-like of bool, optional
+            For such a certificate: the points drawn for audit, if there were any.
 
         Returns
         -------
@@ -797,7 +821,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         from pac_wrap.method.verify import verify, verify_traffic
 
         if self.traffic is not None:
-            return verify_traffic(self, normal, reviews, anomalous)
+            return verify_traffic(self, normal, reviews, anomalous, audits)
         return verify(self, normal, anomalous, (normal_weights, anomalous_weights))
 
     @property

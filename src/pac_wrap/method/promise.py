@@ -177,6 +177,11 @@ class Promise:
         """Whether only reviewed points count, since coins chose them."""
         return self.reviews is not None and self.reviews.rate < 1.0
 
+    @property
+    def by_audits(self) -> bool:
+        """Whether audits of traffic keep it."""
+        return self.reviews is not None and self.reviews.audits > 0.0
+
     def afterwards(self, rate: float) -> float:
         """Return the ceiling that follows from a rate at calibration; 1 if no ceiling follows."""
         if rate == self.at_calibration:
@@ -374,8 +379,10 @@ class Guarantee:
         there = [side is not None or label in labels for side, label in zip(sides, LABELS, strict=True)]
         shifts: tuple[Shift | None, ...] = _pair("shift", shift, SHIFTS, there)
         noises = _pair("label_noise", label_noise, (LabelNoise,), there)
+        # audits are for missed anomalies alone
+        seen = reviews and replace(reviews, audits=0.0), reviews if reviews and reviews.audits else None
         promises = tuple(
-            Promise(of, of.error, rate, deltas[side], shifts[side], noises[side], None if side else reviews)
+            Promise(of, of.error, rate, deltas[side], shifts[side], noises[side], seen[side])
             for side, label in enumerate(LABELS)
             for of, rate in (
                 *((Population(label, one.kind), one.ceiling) for one in kinds if one.label == label),
@@ -384,28 +391,25 @@ class Guarantee:
             if rate is not None
         )
         if of_traffic:
-            promises = *_of_traffic(limits, deltas[0], reviews), *promises
-            self._check_traffic(promises, kinds, any((*shifts, *noises)), confidence, reviews)
+            promises = *_of_traffic(limits, deltas[0], seen[0]), *promises
+            others = (*kinds, *shifts, *noises, confidence)
+            self._check_traffic(promises, any(one is not None for one in others), reviews)
         tolerated = (one if any(one) else None for one in (shifts, noises))
         values = (*rates, *deltas, kinds, confidence, promises, *tolerated, *limits.values(), reviews)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
     @staticmethod
-    def _check_traffic(
-        promises: "Sequence[Promise]",
-        kinds: object,
-        tolerant: bool,
-        confidence: object,
-        reviews: Reviews | None,
-    ) -> None:
+    def _check_traffic(promises: "Sequence[Promise]", others: bool, reviews: Reviews | None) -> None:
         """Refuse promises about traffic in combinations without a proof."""
-        if kinds or tolerant or confidence is not None:
+        if others:
             raise InputError(
                 "promises about traffic work without kinds, shift, label_noise and confidence; remove these,"
                 " and give delta_fpr and delta_fnr"
             )
         of = {(one.of.label, one.error) for one in promises}
+        if reviews is not None and reviews.audits and ("anomalous", Error.MISS) not in of:
+            raise InputError("audits of the reviews are for max_fnr; give it too, or remove the audits")
         if reviews is not None and reviews.rate < 1.0 and ("alarms", Error.WRONG_ALARM) in of:
             raise InputError(
                 "min_precision needs every alarm reviewed, so a rate of reviews below 1 does not work with it"
@@ -582,6 +586,11 @@ class Assumption(Enum):
         " their scores",
     )
     APART = 16, "the labelled anomalies are a sample independent of the traffic"
+    AUDITED = (
+        17,
+        "a coin of its own drew each point for audit with the stated chance, whatever its score; audits find"
+        " only normal points normal",
+    )
 
     def __str__(self) -> str:
         return self.sentence
@@ -615,9 +624,11 @@ def assumed_of_traffic(asked: Guarantee, independent: bool) -> tuple[Assumption,
     """Return the assumptions of promises about traffic, and perhaps about labelled anomalies."""
     found = [Assumption.TRAFFIC, Assumption.HELD_OUT, Assumption.STEADY]
     found += [Assumption.REVIEWED] * any(
-        one.of.side == "normal" and one.error is not Error.ALARM for one in asked.promises
+        one.by_audits or (one.of.side == "normal" and one.error is not Error.ALARM) for one in asked.promises
     )
-    if asked.fnr is not None:
+    if asked.fnr is not None and asked.fnr.by_audits:
+        found.append(Assumption.AUDITED)
+    elif asked.fnr is not None:
         found += [Assumption.ANOMALIES, *[Assumption.APART] * independent]
     return tuple(found)
 
@@ -705,6 +716,8 @@ class Clause:
         """The exact confidence that this ceiling holds, which is never less than 1 - delta."""
         if self.budget is None or self.certified is None:
             return Decimal(0)
+        if self.of.label == "alarms" or self.certified.by_audits:  # n depends on scores, so no tail is exact
+            return confidence_left(self.certified.delta)
         return max(Decimal(repr(self.budget.confidence)), confidence_left(self.certified.delta))
 
     @property
@@ -907,7 +920,7 @@ def asked_by(clauses: Sequence[Clause], deltas: tuple[float, float]) -> Guarante
                 one.asked.ceiling if stated is None else stated[0] if len(stated) < 2 else stated
             )
         if one.asked is not None and one.asked.reviews is not None:
-            sides["reviews"] = one.asked.reviews  # that of max_fpr, which comes last, says most
+            sides["reviews"] = one.asked.reviews  # that of max_fpr or max_fnr, which come last, says most
     for label, name in zip(LABELS, ("max_fpr", "max_fnr"), strict=True):
         own = [one for one in clauses if one.of.label == label]
         ceilings = {one.of.kind: None if one.asked is None else one.asked.ceiling for one in own}
@@ -966,26 +979,6 @@ def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
     whole = [Decimal(repr(delta)) for kind, delta in deltas.items() if kind is None and several]
     named = (confidence_left(delta) for kind, delta in deltas.items() if kind is not None or not several)
     return max(Decimal(0), kept_together(*named) - sum(whole))
-
-
-def confidence_of_traffic(clauses: Sequence[Clause], assumptions: tuple[Assumption, ...]) -> Decimal:
-    """Return the confidence that all promises about traffic hold together.
-
-    Promises about the same traffic share one threshold, so the smallest confidence holds for all: eq. (142).
-    Precision adds its delta: eq. (148). The confidence for anomalies multiplies if they are an independent
-    sample; otherwise its delta adds.
-    """
-    kept = [one for one in clauses if one.kept]
-    alarms = [one.confidence for one in kept if one.of.side == "normal" and one.of.label != "alarms"]
-    # precision is tested at several ranks, so no tail is exact
-    precise = [
-        Decimal(repr(one.certified.delta)) for one in kept if one.certified and one.of.label == "alarms"
-    ]
-    missed = [one.confidence for one in kept if one.of.side == "anomalous"]
-    side = max(Decimal(0), min(alarms, default=Decimal(1)) - sum(precise))
-    if Assumption.APART in assumptions:
-        return kept_together(side, *missed)
-    return max(Decimal(0), side - sum(1 - one for one in missed))
 
 
 def warn_of_lacking(clauses: Iterable[Clause]) -> None:

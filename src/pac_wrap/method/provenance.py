@@ -294,6 +294,8 @@ class Traffic:
     alarms, right, wrong : int
         How many points reach the threshold, how many of them review found anomalous, and how many normal.
         A group does not count `unscored`, `cleared` and `wrong`: None.
+    audits : int, optional
+        How many points were drawn for audit.
     """
 
     points: int
@@ -303,6 +305,7 @@ class Traffic:
     alarms: int
     right: int
     wrong: int | None
+    audits: int | None = field(default=None, metadata=_OPTIONAL)
 
     @property
     def unreviewed(self) -> int:
@@ -314,7 +317,7 @@ class Traffic:
         unscored, cleared, wrong = (one or 0 for one in (self.unscored, self.cleared, self.wrong))
         if min(getattr(self, one.name) or 0 for one in fields(self)) < 0:
             yield "a count of traffic is negative"
-        elif unscored + max(self.alarms, self.found + cleared) > self.points:
+        elif unscored + max(self.alarms, self.found + cleared, self.audits or 0) > self.points:
             yield f"traffic of {self.points:,} points has fewer points with a score than alarms or reviews"
         elif self.right > self.found or wrong > cleared or self.unreviewed < 0:
             yield "there are more reviewed alarms than reviews"

@@ -111,7 +111,11 @@ def verify(
 
 
 def verify_traffic(
-    certificate: Certificate, scores: Any, reviews: ArrayLike | None, anomalous: Any = None
+    certificate: Certificate,
+    scores: Any,
+    reviews: ArrayLike | None,
+    anomalous: Any = None,
+    audits: ArrayLike | None = None,
 ) -> Verification:
     """Return how a certificate of traffic differs from the one that its scores and reviews give."""
     kind, independent = certificate.score_type, Assumption.APART in certificate.assumptions
@@ -127,6 +131,7 @@ def verify_traffic(
             certificate.guarantee,
             anomalous=others,
             independent=independent,
+            audits=audits,
         )
     )
     return compare(certificate, replace(made, score_type=kind, rule=made.rule.before_rounding(kind)))

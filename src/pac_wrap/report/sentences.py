@@ -67,6 +67,7 @@ _BRIEFLY: Final = {
     Assumption.REVIEWED: "reviews that find only anomalies anomalous",
     Assumption.ANOMALIES: "labelled anomalies that are random ones",
     Assumption.APART: "and independent of the traffic",
+    Assumption.AUDITED: "audits that a coin drew at all scores",
 }
 
 

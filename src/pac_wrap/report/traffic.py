@@ -66,6 +66,11 @@ def headline_of(certificate: Certificate) -> str:
 def _why(one: Clause, certificate: Certificate) -> str:
     if one.of.label == "alarms":
         return "review more alarms from the highest score down, or ask for less"
+    if one.asked is not None and one.asked.by_audits and certificate.traffic is not None:
+        needed, drawn = one.n + one.missing, certificate.traffic.audits or 0
+        many = float(f"{drawn * needed / one.n:.1e}") if one.n else 0.0
+        audits = f"; that takes about {many:,.0f} audits, not {drawn:,}" if many else ""
+        return f"{one.n:,} caught anomalies are too few, {needed:,} are needed{audits}"
     points = "anomalies" if one.of.label == "anomalous" else "points of traffic"
     return f"{one.n:,} {points} are too few, {one.n + one.missing:,} are needed"
 

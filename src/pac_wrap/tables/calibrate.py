@@ -549,7 +549,7 @@ def calibrate(
         columns = TrafficColumns(score, review, audit)
         with _opened(files, [score, *columns.marks], None, delimiter) as table:
             rows = TrafficTable(table, columns)
-            return certify_traffic(rows, rows.unscored, guarantee)
+            return certify_traffic(rows, rows.unscored, guarantee, audit is not None)
     if by is None and (together or pool):
         raise InputError("together and pool need groups; add by, or remove them")
     if by is not None and kinds is not None:

@@ -352,6 +352,8 @@ class LabelNoise(Tolerance):
 class Reviews(Tolerance):
     """How traffic was reviewed: a ceiling c needs c rate (1 - mistaken) (1 - max_anomalies): eq. (140).
 
+    A ceiling e of the FNR from audits needs audits e / (audits e + 1 - e) instead: eq. (149), where r = 1.
+
     Parameters
     ----------
     rate : float
@@ -361,6 +363,9 @@ class Reviews(Tolerance):
         The largest chance, at every score, that a reviewer calls a normal point an anomaly.
     max_anomalies : float
         The largest share of anomalies in traffic; only a ceiling of the FPR needs it: eq. (139).
+    audits : float
+        The chance that a point was drawn for audit, by a coin of its own for each point of traffic, whatever
+        its score; only a ceiling of the FNR needs it. Then `rate` must be 1 and `mistaken` 0.
 
     Examples
     --------
@@ -372,25 +377,36 @@ class Reviews(Tolerance):
     rate: float = 1.0
     mistaken: float = 0.0
     max_anomalies: float = 0.0
+    audits: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("rate", "mistaken", "max_anomalies"):
+        for name in ("rate", "mistaken", "max_anomalies", "audits"):
             given = getattr(self, name)
             share = as_float(given)
             if not (0.0 < share <= 1.0 if name == "rate" else 0.0 <= share < 1.0):
                 limits = "above 0 and at most 1" if name == "rate" else "at least 0 and below 1"
                 raise InputError(f"{name} of the reviews must be {limits}, got {quoted(given)}")
             object.__setattr__(self, name, share)
+        if self.audits and (self.rate < 1.0 or self.mistaken):
+            raise InputError(
+                "audits need a rate of 1 and no mistaken reviews: their coin alone chooses points, and points"
+                " found anomalous must be so; leave out rate and mistaken, or audits"
+            )
 
     @property
     def _factor(self) -> Decimal:
         return Decimal(self.rate) * (_ONE - Decimal(self.mistaken)) * (_ONE - Decimal(self.max_anomalies))
 
     def _before(self, ceiling: Decimal) -> Decimal:
-        return ceiling * self._factor
+        if not self.audits:
+            return ceiling * self._factor
+        missed = Decimal(self.audits) * ceiling
+        return missed / (missed + _ONE - ceiling)
 
     def _after(self, rate: Decimal) -> Decimal:
-        return rate / self._factor
+        if not self.audits:
+            return rate / self._factor
+        return rate / (rate + Decimal(self.audits) * (_ONE - rate))
 
 
 def _kl(one: Decimal, other: Decimal) -> Decimal:

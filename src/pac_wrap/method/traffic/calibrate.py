@@ -5,18 +5,27 @@ normal, so which points were reviewed, in which order and until when, may depend
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores, as_array, as_scores, check_same_length, frames_inside, type_of
+from pac_wrap.base.arguments import (
+    Scores,
+    as_anomaly_mask,
+    as_array,
+    as_scores,
+    check_same_length,
+    frames_inside,
+    type_of,
+)
 from pac_wrap.base.floats import ScoreType, from_order_key, order_key
-from pac_wrap.base.text import quoted
+from pac_wrap.base.text import amount, quoted
 from pac_wrap.errors import InputError, LabelWarning
 from pac_wrap.method.calibrate import Request, answered, in_memory, warned
 from pac_wrap.method.certificate import Certificate
@@ -35,8 +44,9 @@ from pac_wrap.method.provenance import Traffic
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.source import Source, parts_of
 from pac_wrap.method.strategies.interface import MINUS, PLUS, Abstain, Asked, OneGroup, ends_of, kept
+from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, count_below, kth_smallest
-from pac_wrap.tails.bounds import cdf_at_most, min_samples
+from pac_wrap.tails.bounds import cdf_at_most, lower_bound, min_samples, upper_bound
 
 # A source of traffic has a population for each state of a review, in any order: `Population("traffic",
 # "wrong")`, "right" and "unreviewed". If a coin drew points for audit, these are in "audited wrong", "audited
@@ -59,6 +69,10 @@ PARTS: Final = (_in(0, 2, 3, 5), Population("traffic"), _in(0, 3), _in(1, 4), _i
 STRATEGY: Final = Abstain(position=1.0)
 # precision is tested at ranks this far apart, from the first one whose budget has some errors
 _RATIO, _ERRORS = sqrt(2.0), 4
+# so few points are found together
+_FEW: Final = 1000
+# a coin gives other numbers of audits no more often than that
+_NEVER: Final = 1e-9
 _NONE: Final = "0" * 16
 
 
@@ -93,6 +107,45 @@ class _Ranks(OneGroup):
         return low if self._precise else high  # between tested ranks there is no precision
 
 
+class _Audited(Ranked):
+    """Anomalies caught from the largest certified threshold on, and missed below it: eq. (149).
+
+    `missed` are points drawn for audit and not found normal, `found` are points found anomalous.
+    """
+
+    def __init__(self, promise: Promise, missed: Ranked, found: Ranked) -> None:
+        self._missed, self._found, self._top, self.size = missed, found, -inf, found.size
+        self.digest = as_digest(int(missed.digest, 16) + int(found.digest, 16))
+
+        def certified(score: float) -> bool:
+            errors, caught = self._counts(score)
+            return cdf_at_most(errors, errors + caught, promise.at_calibration, promise.delta)
+
+        for one in (found, missed):
+            # what is certified is everything up to some threshold
+            k = bisect_left(range(one.size), True, key=lambda k: not certified(kth_smallest(one, k + 1)))
+            self._top = max(self._top, kth_smallest(one, k) if k else -inf)
+        self.size = sum(self._counts(self._top))
+
+    def _counts(self, score: float) -> tuple[int, int]:
+        """Return how many anomalies a threshold misses, and how many it catches."""
+        return count_below(self._missed, score), self._found.size - count_below(self._found, score)
+
+    def kth_smallest(self, k: int) -> float:
+        return self._top
+
+    def count_below(self, threshold: float) -> int:
+        """Return how many anomalies may lie below a threshold: within the budget if it is certified."""
+        errors, caught = self._counts(threshold)
+        return min(max(errors, self.size - caught), self.size)
+
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Do nothing, since all ranks are one."""
+
+    def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
+        return high
+
+
 @dataclass(frozen=True, slots=True)
 class TrafficRequest:
     """A request about traffic, once it is known how many points have no score.
@@ -114,6 +167,19 @@ class TrafficRequest:
     anomalous: Ranked
     independent: bool
 
+    def __post_init__(self) -> None:
+        if self.unscored and self.audited is not None:
+            raise InputError(
+                f"{amount(self.unscored, 'point')} of traffic without a score may be missed anomalies; for"
+                " max_fnr from audits give each a score, such as -inf"
+            )
+
+    @property
+    def audited(self) -> Promise | None:
+        """The promise that audits keep, if there is one."""
+        fnr = self.guarantee.fnr
+        return fnr if fnr is not None and fnr.by_audits else None
+
     @property
     def asked(self) -> list[Asked]:
         """The promises about traffic, and that about anomalies."""
@@ -123,8 +189,12 @@ class TrafficRequest:
         """Yield the ranks that may be needed, given the numbers of points in each part."""
         every = sizes[1]
         points = every + self.unscored
+        for place in () if self.audited is None else (3, 4):
+            if sizes[place] <= _FEW:  # the threshold of audits is one of these
+                yield from (Rank(place, k + 1) for k in range(sizes[place]))
         for one in self.asked[:-1]:
-            assert one.promise is not None
+            if one.promise is None:
+                continue
             if one.of.error is Error.WRONG_ALARM:
                 yield from (Rank(1, every - j + 1) for j in ranks_tested(points, one.promise) if j <= every)
                 continue
@@ -135,14 +205,16 @@ class TrafficRequest:
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
         """Return the certificate of traffic, wherever its scores are stored."""
-        normal, every, wrong, right, *_ = ranked
+        normal, every, wrong, right, missed, drawn = ranked
         points = every.size + self.unscored
-        asked = self.asked
-        own = [ranked[place_of(one)] for one in asked[:-1]] + [self.anomalous]
+        asked, audited = self.asked, self.audited
+        own = [ranked[place_of(one)] for one in asked[:-1]]
+        own.append(self.anomalous if audited is None else _Audited(audited, missed, right))
+        if audited is not None and audited.reviews is not None:
+            _check_coin(drawn.size, points, audited.reviews.audits)
         sizes, keys = [points] * (len(own) - 1) + [own[-1].size], {}
         for p, one in enumerate(asked[:-1]):
-            assert one.promise is not None
-            if one.promise.by_coins:
+            if one.promise is not None and one.promise.by_coins:
                 floor = self._floor(wrong, right)
                 found = kept([one], _Ranks([own[p]], [points], {}))[0]
                 if found is not None and found.errors >= 0:  # nobody looked below the floor
@@ -162,10 +234,11 @@ class TrafficRequest:
             clauses.append(clause_of(one, made.found[p], (sizes[p], digest), beyond[p]))
         rule = Rule(*ends_of(made.low, made.high, score_type))
         # without a threshold even +inf raises no alarm
-        alarms = [
+        raised, hits, misses = (
             0 if made.high == PLUS else one.size - count_below(one, from_order_key(made.high))
             for one in (every, right, wrong)
-        ]
+        )
+        audits = None if audited is None else drawn.size
         return Certificate(
             guarantee=self.guarantee,
             overlap=STRATEGY,
@@ -173,7 +246,7 @@ class TrafficRequest:
             rule=rule,
             score_type=score_type,
             assumptions=assumed_of_traffic(self.guarantee, self.independent),
-            traffic=Traffic(points, self.unscored, right.size, wrong.size, *alarms),
+            traffic=Traffic(points, self.unscored, right.size, wrong.size, raised, hits, misses, audits),
         )
 
     def _floor(self, wrong: Ranked, right: Ranked) -> int:
@@ -203,6 +276,15 @@ class TrafficRequest:
         return chosen
 
 
+def _check_coin(drawn: int, points: int, rate: float) -> None:
+    """Refuse a number of audits that a coin of this rate never gives, once in a thousand million draws."""
+    if upper_bound(drawn, points, _NEVER) < rate or lower_bound(drawn, points, _NEVER) > rate:
+        raise InputError(
+            f"{drawn:,} of {points:,} points were drawn for audit, which a coin of chance {rate:g} does not"
+            " give; pass all points that the coin drew, whatever their score and review, or its true chance"
+        )
+
+
 def place_of(one: Asked) -> int:
     """Return the place in `PARTS` of the points that count for a promise about traffic."""
     if one.of.error is not Error.FALSE_ALARM:
@@ -212,9 +294,9 @@ def place_of(one: Asked) -> int:
 
 def asked_of_traffic(guarantee: Guarantee) -> list[Asked]:
     """Return the promises about traffic, with that of precision last, and then that about anomalies."""
-    alarms = [one for one in guarantee.promises if one.of.side == "normal"]
+    alarms = [Asked(one.of, one, one.delta) for one in guarantee.promises if one.of.side == "normal"]
     return [
-        *(Asked(one.of, one, one.delta) for one in alarms),
+        *(alarms or [Asked(Population("traffic", None, Error.ALARM), None, guarantee.delta_fpr)]),
         Asked(Population("anomalous"), guarantee.fnr, guarantee.delta_fnr),
     ]
 
@@ -251,6 +333,7 @@ def calibrate_traffic(
     *,
     anomalous: ArrayLike | None = None,
     independent: bool = False,
+    audits: ArrayLike | None = None,
     by: None = None,
     together: bool = False,
 ) -> Certificate: ...
@@ -274,6 +357,7 @@ def calibrate_traffic(
     *,
     anomalous: ArrayLike | None = None,
     independent: bool = False,
+    audits: ArrayLike | None = None,
     by: GroupColumn | None = None,
     together: bool = False,
 ) -> Certificate | GroupCertificate:
@@ -291,12 +375,17 @@ def calibrate_traffic(
         if nobody looked.
     guarantee : Guarantee
         The promises: `max_alarms`, `max_false_alarms`, `max_fpr` with `Reviews(max_anomalies=...)`, and
-        `min_precision`; with `anomalous` also `max_fnr`.
+        `min_precision`; with `anomalous` or `audits` also `max_fnr`.
     anomalous : array-like of float, optional
         The scores of random anomalies, for `max_fnr`. Anomalies found by reviewing alarms do not qualify.
     independent : bool
         Whether these anomalies were drawn independently of the traffic. Confidences then multiply; otherwise
         the deltas add up.
+    audits : array-like of bool, optional
+        Which points a coin drew for audit, whatever their scores and whether or not they were reviewed since,
+        for `max_fnr` with `Reviews(audits=...)`, the chance of the coin. Then every point needs a score. The
+        largest threshold that is certified from the anomalies caught above and missed below becomes
+        `clear_below`: eq. (149).
     by : array-like, optional
         The group of each point, such as its endpoint or tenant: each group keeps the promise by itself, with
         its own threshold. It takes one promise: `max_alarms`, `max_false_alarms` or `max_fpr`.
@@ -312,7 +401,7 @@ def calibrate_traffic(
     Raises
     ------
     InputError
-        If reviews are not 1, 0 or missing, or a reviewed point has no score.
+        If reviews are not 1, 0 or missing, a reviewed point has no score, or no such coin drew the audits.
 
     Warns
     -----
@@ -330,10 +419,12 @@ def calibrate_traffic(
     >>> certificate.traffic.alarms, certificate.traffic.right
     (119, 90)
     """
-    asked = check_asked(guarantee, anomalous is not None)
+    asked = check_asked(guarantee, anomalous is not None, audits is not None)
     if by is not None:
-        if anomalous is not None or independent:
-            raise InputError("by cannot be combined with anomalous or independent; remove by, or the others")
+        if anomalous is not None or independent or audits is not None:
+            raise InputError(
+                "by cannot be combined with anomalous, independent or audits; remove by, or the others"
+            )
         return certify_traffic_groups(GroupRequest(Request(asked), together), scores, reviews, by)
     if together:
         raise InputError("together is for groups; give by too, or remove it")
@@ -341,7 +432,7 @@ def calibrate_traffic(
     kind = type_of(given, *([] if anomalous is None else [as_array(anomalous, "anomalous")]))
     request = request_of(asked, int(np.isnan(values).sum()), anomalous, independent)
     some = given if kind != "float64" or given.dtype == np.float64 else values
-    return warned(certify_reviewed(request, some, verdicts, kind))
+    return warned(certify_reviewed(request, some, verdicts, kind, audits))
 
 
 def as_traffic(scores: ArrayLike, reviews: ArrayLike | None) -> tuple[Any, Scores, NDArray[np.int8]]:
@@ -371,17 +462,23 @@ def certify_traffic_groups(
 
 
 def certify_reviewed(
-    request: TrafficRequest, scores: NDArray[Any], verdicts: NDArray[np.int8], kind: ScoreType
+    request: TrafficRequest,
+    scores: NDArray[Any],
+    verdicts: NDArray[np.int8],
+    kind: ScoreType,
+    audits: ArrayLike | None = None,
 ) -> Certificate:
-    """Return the certificate of scores in memory and their reviews."""
-    states = np.where(np.isnan(scores), -1, verdicts % 3)
+    """Return the certificate of scores in memory, their reviews, and perhaps those drawn for audit."""
+    drawn = np.zeros(scores.size, dtype=bool) if audits is None else as_anomaly_mask(audits, name="audits")
+    check_same_length("scores", scores.size, "audits", drawn.size)
+    states = np.where(np.isnan(scores), -1, verdicts % 3 + 3 * drawn)
     parts = [scores[np.isin(states, places)] for places in parts_of(STATES, PARTS)]
     return request.certify(*in_memory(parts, ["scores"] * len(parts), request.ranks), score_type=kind)
 
 
-def certify_traffic(source: Source, unscored: int, guarantee: object) -> Certificate:
+def certify_traffic(source: Source, unscored: int, guarantee: object, audits: bool = False) -> Certificate:
     """Return the certificate of traffic wherever its scores are; so many more points have none."""
-    request = request_of(check_asked(guarantee, False), unscored, None, False)
+    request = request_of(check_asked(guarantee, False, audits), unscored, None, False)
     made = source.answer(PARTS, partial(answered, request))
     sizes = {str(one.kind): count or 0 for one, count in source.populations().items()}
     waiting = unscored + sum(count for state, count in sizes.items() if state.endswith("unreviewed"))
@@ -402,22 +499,30 @@ def is_traffic(asked: object, *marks: object) -> bool:
     return (isinstance(asked, Guarantee) and asked.of_traffic) or any(one is not None for one in marks)
 
 
-def check_asked(guarantee: object, with_anomalies: bool) -> Guarantee:
+def check_asked(guarantee: object, with_anomalies: bool, with_audits: bool) -> Guarantee:
     """Return the promises asked of traffic; others are refused."""
-    if not isinstance(guarantee, Guarantee) or all(one.of.side != "normal" for one in guarantee.promises):
+    if not isinstance(guarantee, Guarantee) or not guarantee.of_traffic:
+        if isinstance(guarantee, Guarantee) and guarantee.fpr is not None:
+            raise InputError(
+                "max_fpr from traffic needs the largest share of anomalies in it; give"
+                " Guarantee(max_fpr=..., reviews=Reviews(max_anomalies=0.02))"
+            )
         raise InputError(
             "traffic needs a promise about alarms; write Guarantee(max_false_alarms='20 per 50,000'), or give"
             " max_alarms, min_precision, or max_fpr with reviews=Reviews(max_anomalies=0.02)"
         )
-    if guarantee.fpr is not None and guarantee.fpr.reviews is None:
+    if with_anomalies and with_audits:
+        raise InputError("max_fnr comes from anomalous or from audits, not from both; remove one of them")
+    by_audits = guarantee.fnr is not None and guarantee.fnr.by_audits
+    if by_audits != with_audits:
         raise InputError(
-            "max_fpr from traffic needs the largest share of anomalies in it; give"
-            " Guarantee(max_fpr=..., reviews=Reviews(max_anomalies=0.02))"
+            "audits and their chance go together: audits=, the points that a coin drew whatever their score,"
+            " and Guarantee(max_fnr=..., reviews=Reviews(audits=0.05)); give both or neither"
         )
-    if (guarantee.fnr is not None) != with_anomalies:
+    if (guarantee.fnr is not None and not by_audits) != with_anomalies:
         raise InputError(
             "max_fnr and anomalous go together: the scores of random anomalies, none of them found by"
-            " reviewing alarms; give both or neither"
+            " reviewing alarms; give both, or audits, or neither"
         )
     return guarantee
 
