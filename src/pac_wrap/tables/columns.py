@@ -286,7 +286,7 @@ class TrafficColumns(NamedTuple):
         return REVIEWS[""] if self.review is None else 0
 
     def part_of(self, column: str, text: str | None) -> int:
-        """Return what a text in a column of marks adds to the number of a point's state."""
+        """Return the part of the number of a point's state that a text in a column of marks gives."""
         known, rule = REVIEWS, "1 (right), 0 (wrong) or empty (not reviewed)"
         if column == self.audit:
             known, rule = AUDITS, "1 (drawn for audit), or 0 or empty (not drawn)"

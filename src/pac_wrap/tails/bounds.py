@@ -37,6 +37,8 @@ _STEPS_PER_UNIT: Final = 41
 _FIRST: Final = -5 * _STEPS_PER_UNIT
 _NEGLIGIBLE: Final = Decimal("1e-50")
 _PI: Final = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+# precision is tested at ranks this far apart, from the first one whose budget has some errors
+_RATIO, _TESTED_ERRORS = sqrt(2.0), 4
 # from this m on, Stirling's series gives 60 digits
 _FEW: Final = 1000
 # coefficients of 1/m, 1/m^3, ... in Stirling's series of ln m!
@@ -400,6 +402,14 @@ def min_samples(rate: float, delta: float, errors: int = 0) -> int:
             " fewer errors"
         )
     return 1 + last_true(lambda n: not cdf_at_most(errors, n, rate, delta), errors, None, guess)
+
+
+def ranks_tested(points: int, rate: float, delta: float) -> Iterator[int]:
+    """Yield the ranks at which precision is tested, from the top; they depend on counts alone: eq. (147)."""
+    rank = float(min_samples(rate, delta, _TESTED_ERRORS) + 1)
+    while round(rank) <= points:
+        yield round(rank)
+        rank *= _RATIO
 
 
 def _points_about(errors: int, rate: float, delta: float) -> int:

@@ -18,7 +18,7 @@ from pac_wrap import Certificate
 from pac_wrap.errors import InputError
 from pac_wrap.ranks import compiled
 from pac_wrap.tables.decide import decide_table
-from pac_wrap.tables.files import csv_files
+from pac_wrap.tables.files import csv_files, text_format
 from pac_wrap.tables.files.csv_files import _KINDS, count_rows, kind_of, read_score_cells
 from pac_wrap.tables.table import Table, found_files, open_found
 from support.csv_readers import cases
@@ -160,7 +160,7 @@ def test_scores_are_those_of_python_to_the_last_bit(tmp_path: Path) -> None:
 def test_where_threads_do_not_meet_one_reads_the_file_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_files, "LONGEST", 250)
+    monkeypatch.setattr(text_format, "LONGEST", 250)
     monkeypatch.setattr(csv_files, "_BUFFER", 1333)
     again: list[Table] = []
     look = Table.look_at_all_cells

@@ -16,8 +16,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Error, Guarantee, Promise
 from pac_wrap.method.rule import LARGEST
 from pac_wrap.method.strategies.interface import Abstain
-from pac_wrap.method.traffic.calibrate import ranks_tested
-from pac_wrap.tails.bounds import Budget, Sharing, cdf, equal_deltas, min_samples, upper_bound
+from pac_wrap.tails.bounds import Budget, Sharing, cdf, equal_deltas, min_samples, ranks_tested, upper_bound
 
 # budgets are tried up to this many errors; a larger need is reported as unknown
 MOST_ERRORS: Final = 500
@@ -324,7 +323,7 @@ def plan(
             if (rate := guess.rate(one)) is not None:
                 more = {"forecast": "guess", "likely": needed(one, [_CHANCE], partial(cdf, p=rate))[0]}
                 if one.error is Error.WRONG_ALARM:  # all ranks above must pass as well: eq. (147)
-                    first = next(ranks_tested(MOST_SCORES, one)) - 1
+                    first = next(ranks_tested(MOST_SCORES, one.at_calibration, one.delta)) - 1
                     more["first"] = first, cdf(one.budget(first).errors or 0, first, rate)
         elif found is not None:
             within = getattr(found, one.of.label).within

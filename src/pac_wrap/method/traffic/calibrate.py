@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf, sqrt
+from math import inf
 from typing import Any, Final, overload
 
 import numpy as np
@@ -46,7 +46,7 @@ from pac_wrap.method.source import Source, parts_of
 from pac_wrap.method.strategies.interface import MINUS, PLUS, Abstain, Asked, OneGroup, ends_of, kept
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, count_below, kth_smallest
-from pac_wrap.tails.bounds import cdf_at_most, lower_bound, min_samples, upper_bound
+from pac_wrap.tails.bounds import cdf_at_most, lower_bound, ranks_tested, upper_bound
 
 # A source of traffic has a population for each state of a review, in any order: `Population("traffic",
 # "wrong")`, "right" and "unreviewed". If a coin drew points for audit, these are in "audited wrong", "audited
@@ -67,21 +67,11 @@ def _in(*places: int) -> tuple[Population, ...]:
 PARTS: Final = (_in(0, 2, 3, 5), Population("traffic"), _in(0, 3), _in(1, 4), _in(4, 5), _in(3, 4, 5))
 # one threshold where the classes separate, at the anomalous end: the fewest alarms
 STRATEGY: Final = Abstain(position=1.0)
-# precision is tested at ranks this far apart, from the first one whose budget has some errors
-_RATIO, _ERRORS = sqrt(2.0), 4
 # so few points are found together
 _FEW: Final = 1000
 # a coin gives other numbers of audits no more often than that
 _NEVER: Final = 1e-9
 _NONE: Final = "0" * 16
-
-
-def ranks_tested(points: int, promise: Promise) -> Iterator[int]:
-    """Yield the ranks at which precision is tested, from the top; they depend on counts alone: eq. (147)."""
-    rank = float(min_samples(promise.at_calibration, promise.delta, _ERRORS) + 1)
-    while round(rank) <= points:
-        yield round(rank)
-        rank *= _RATIO
 
 
 class _Ranks(OneGroup):
@@ -196,7 +186,8 @@ class TrafficRequest:
             if one.promise is None:
                 continue
             if one.of.error is Error.WRONG_ALARM:
-                yield from (Rank(1, every - j + 1) for j in ranks_tested(points, one.promise) if j <= every)
+                tested = ranks_tested(points, one.promise.at_calibration, one.promise.delta)
+                yield from (Rank(1, every - j + 1) for j in tested if j <= every)
                 continue
             errors = one.promise.budget(points).errors
             place = place_of(one)
@@ -263,7 +254,7 @@ class TrafficRequest:
         """
         assert promise is not None
         chosen = 0, MINUS
-        for rank in ranks_tested(points, promise):
+        for rank in ranks_tested(points, promise.at_calibration, promise.delta):
             if rank > every.size:
                 break
             key = order_key(kth_smallest(every, every.size - rank + 1))
