@@ -180,7 +180,7 @@ def test_any_scores(normal: Floats, anomalous: Floats, asked: Guarantee, step: i
     with pytest.MonkeyPatch.context() as patch:
         if tight:
             tighten(patch, few=2, cells=8, knots=4, listed=1, ranges=1)
-        patch.setattr("pac_wrap.method.calibrate.warn_if_upside_down", lambda *_: None)
+        patch.setattr("pac_wrap.ranks.memory.warn_if_upside_down", lambda *_: None)
         for overlap in ("abstain", "abstain_always", "raise", "hold_fnr", "algorithm1", Looks(5, 20)):
             expected = calibrate_quietly(normal, anomalous, asked, overlap=overlap).to_json()
             found = certify(CountedSource(InMemory(normal, anomalous, step)), Request.of(asked, overlap))

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    as_array,
-    as_labelled,
-    as_scores,
-    check_aligned,
-    frames_inside,
-    label_text,
-    type_of,
-)
+from pac_wrap.base import arguments
 from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, VacuousWarning
@@ -40,17 +32,8 @@ from pac_wrap.method.rule import Rule
 from pac_wrap.method.source import CLASSES, ChunkSource, Source
 from pac_wrap.method.strategies.interface import Abstain, Asked, Hold, OneGroup, asked_of, ends_of
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
+from pac_wrap.ranks import memory
 from pac_wrap.ranks.kernels import kernels, together
-from pac_wrap.ranks.memory import (
-    SMALL,
-    Rank,
-    Ranked,
-    RankedInMemory,
-    unchecked,
-    warn_if_selected,
-    warn_if_upside_down,
-    warn_of_labels,
-)
 
 if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate
@@ -108,18 +91,18 @@ class Request:
     @property
     def label_text(self) -> str | None:
         """The label of anomalies as stored in a file; None stands for 0 and 1, or false and true."""
-        return label_text(self.anomaly_label)
+        return arguments.label_text(self.anomaly_label)
 
     @property
     def fixed(self) -> "Request":
         """The request for classes that depend on each other: its deltas add up, whatever the counts."""
         return replace(self, guarantee=self.guarantee.fixed)
 
-    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
+    def ranks(self, sizes: tuple[int, int]) -> Iterator[memory.Rank]:
         """Yield the ranks that may be needed, as far as the numbers of labels tell."""
         yield from self.overlap.ranks(asked_of(self.overlap.settled(self.guarantee, sizes)), sizes)
 
-    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
+    def certify(self, *ranked: memory.Ranked, score_type: ScoreType) -> Certificate:
         """Return the certificate of two classes, wherever their scores are stored."""
         normal, anomalous = ranked
         wanted = self.overlap.settled(self.guarantee, (normal.size, anomalous.size))
@@ -146,7 +129,7 @@ def certificate_of(
     wanted: Guarantee,
     asked: Sequence[Asked],
     overlap: Overlap,
-    ranked: Sequence[Ranked],
+    ranked: Sequence[memory.Ranked],
     score_type: ScoreType,
 ) -> Certificate:
     """Return the certificate that a strategy makes of several populations, wherever their scores are."""
@@ -196,44 +179,44 @@ def certify_classes(
     score_type: ScoreType | None = None,
 ) -> Certificate:
     """Return the certificate of two classes in memory, whose scores were checked if their type is given."""
-    scores = as_array(normal, "normal"), as_array(anomalous, "anomalous")
+    scores = arguments.as_array(normal, "normal"), arguments.as_array(anomalous, "anomalous")
     if score_type is None:
-        score_type = type_of(*scores)
-        scores = unchecked(scores[0], "normal"), unchecked(scores[1], "anomalous")
+        score_type = arguments.type_of(*scores)
+        scores = memory.unchecked(scores[0], "normal"), memory.unchecked(scores[1], "anomalous")
     low, high = in_memory(scores, LABELS, request.ranks)
     if low.size and high.size:
-        warn_of_labels(low, high, draws=draws)
+        memory.warn_of_labels(low, high, draws=draws)
     return request.certify(low, high, score_type=score_type)
 
 
 def in_memory(
-    scores: Sequence[Floats], names: Sequence[str], ranks: Callable[[Any], Iterable[Rank]]
-) -> list[RankedInMemory]:
+    scores: Sequence[Floats], names: Sequence[str], ranks: Callable[[Any], Iterable[memory.Rank]]
+) -> list[memory.RankedInMemory]:
     """Return checked scores that answer questions about their ranks."""
     sizes = tuple(one.size for one in scores)
     wanted = dict.fromkeys(range(len(scores)), 1) | {0: sizes[0]}
-    if max(sizes) > SMALL:
+    if max(sizes) > memory.SMALL:
         # the first ranks that will be needed are bracketed in the pass that is made anyway
         wanted |= {rank.labels[0]: rank.k for rank in islice(ranks(sizes), len(scores))}
     return together(
-        [partial(RankedInMemory, one, names[p], wanted[p]) for p, one in enumerate(scores)], min(sizes)
+        [partial(memory.RankedInMemory, one, names[p], wanted[p]) for p, one in enumerate(scores)], min(sizes)
     )
 
 
 def warned(certificate: T) -> T:
     """Return a certificate, and warn if a requested ceiling is not certified; no other place warns."""
     if isinstance(certificate, Certificate) and certificate.empty:
-        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
+        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=arguments.frames_inside() + 1)
     return certificate
 
 
 class Wanted(Protocol[C_co]):
     """A request to populations, wherever they are stored: `Request`, `CurveRequest` or `KindRequest`."""
 
-    def ranks(self, sizes: Any) -> Iterable[Rank]:
+    def ranks(self, sizes: Any) -> Iterable[memory.Rank]:
         """Return the ranks that may be needed."""
 
-    def certify(self, *ranked: Ranked, score_type: ScoreType) -> C_co:
+    def certify(self, *ranked: memory.Ranked, score_type: ScoreType) -> C_co:
         """Return the certificate of the populations."""
 
 
@@ -270,7 +253,7 @@ def weighted(made: Certificate, draws: Draws, intervals: bool = False) -> Certif
     return replace(made, assumptions=assumptions, weighting=replace(draws.weighting, intervals=intervals))
 
 
-def answered(request: Wanted[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:
+def answered(request: Wanted[C], ranked: Sequence[memory.Ranked], *, score_type: ScoreType) -> C:
     """Return the certificate of populations, after finding all ranks that may be needed at once."""
     ranked[0].prefetch(request.ranks(tuple(one.size for one in ranked)))
     return request.certify(*ranked, score_type=score_type)
@@ -280,10 +263,10 @@ def warn_of_scores(source: Source, pairs: Iterable[tuple[Population, Population]
     """Warn of scores that are upside down, or of points that seem to have been chosen by score."""
     for pair in pairs:
         if (found := source.auc(*pair)) is not None:
-            warn_if_upside_down(*found)
+            memory.warn_if_upside_down(*found)
     held = source.held()
     if held is not None and held[0].size + held[1].size:
-        warn_if_selected(*held)
+        memory.warn_if_selected(*held)
 
 
 def calibrate_chunks(
@@ -356,8 +339,8 @@ def certify_weighted(
     kept: list[NDArray[Any]] = []
     promises = request.guarantee.fpr, request.guarantee.fnr
     for side, name in enumerate(LABELS):
-        values, weight = as_array(scores[side], name), weights[side]
-        draws.see(side, as_scores(values, name))
+        values, weight = arguments.as_array(scores[side], name), weights[side]
+        draws.see(side, arguments.as_scores(values, name))
         if weight is not None:
             low, high = as_weights(weight, f"{name}_weights", values.size, draws.bound)
             numbers = draws.numbers(side, values.size) * draws.bound
@@ -371,7 +354,7 @@ def of_classes(weights: Weights, mask: NDArray[np.bool_]) -> tuple[Weights, Weig
     if isinstance(weights, tuple):
         low, high = zip(*(of_classes(one, mask) for one in weights), strict=True)
         return low, high
-    values = as_array(weights, "weights")
+    values = arguments.as_array(weights, "weights")
     if values.size != mask.size:
         raise InputError(
             f"weights must have one weight for each of {mask.size:,} scores, got {values.size:,}"
@@ -570,8 +553,8 @@ def calibrate_labelled(
         from pac_wrap.method.kinds import classes_by_kind
 
         mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
-        given, _, mask = as_labelled(scores, labels, mark)
-        check_aligned("scores", scores, "kinds", kinds)
+        given, _, mask = arguments.as_labelled(scores, labels, mark)
+        arguments.check_aligned("scores", scores, "kinds", kinds)
         normal, anomalous = classes_by_kind(given, mask, kinds)
         return calibrate(normal, anomalous, guarantee, overlap=overlap)
     request = Request.of(guarantee, overlap, anomaly_label)
@@ -579,12 +562,13 @@ def calibrate_labelled(
         from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 
         return certify_labelled_groups(GroupRequest(request, together, pool), scores, labels, by)
-    given, values, mask = as_labelled(scores, labels, request.anomaly_label)
+    given, values, mask = arguments.as_labelled(scores, labels, request.anomaly_label)
+    kind = arguments.type_of(given)
     if weights is not None:
-        check_aligned("scores", scores, "weights", weights)
+        arguments.check_aligned("scores", scores, "weights", weights)
         classes = given[~mask], given[mask]
         return warned(certify_weighted(request, classes, of_classes(weights, mask), weight_bound, seed))
     if weighted:
         name = "seed" if weight_bound is None else "weight_bound"
         raise InputError(f"{name} is for weights; give weights too, or remove {name}")
-    return warned(certify_classes(request, *kernels().divide(values, mask), score_type=type_of(given)))
+    return warned(certify_classes(request, *kernels().divide(values, mask), score_type=kind))

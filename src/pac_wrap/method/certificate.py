@@ -14,19 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pac_wrap.base import floats
 from pac_wrap.base.arguments import MOST_SCORES, OnMissing, check_rate
 from pac_wrap.base.codec import SavedAsJSON, checksum_of
-from pac_wrap.base.floats import (
-    ScoreType,
-    float_below,
-    is_narrower,
-    kept_together,
-    order_key,
-    order_keys,
-    represents,
-    rounded,
-    straddled,
-)
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.alarms.precision import AlarmBounds, Prevalence
@@ -113,7 +103,7 @@ class Told(NamedTuple):
     rule: tuple[Number, Number]
     certified: Any
     separable: Count
-    score_type: ScoreType
+    score_type: floats.ScoreType
 
     def at(self, place: int) -> "Told":
         """Return the facts of one of many groups."""
@@ -154,8 +144,8 @@ class _Recorded:
 
     def between(self, p: int, q: int, low: Key, high: Key, share: float) -> Key:
         """Return the key of the stored threshold; only the scores could tell which of them it is."""
-        tau = rounded(self._told.rule[1], self._told.score_type)
-        return least(order_keys(tau) if tau.ndim else order_key(float(tau)), REACHED)
+        tau = floats.rounded(self._told.rule[1], self._told.score_type)
+        return least(floats.order_keys(tau) if tau.ndim else floats.order_key(float(tau)), REACHED)
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
         """Do nothing, since all facts are known."""
@@ -175,7 +165,7 @@ def impossibilities(asked: Sequence[Asked], strategy: Strategy, told: Told) -> I
         with np.errstate(over="ignore"):
             behind = np.nextafter(edge, -inf) if one.normal else np.asarray(edge)
         number = np.where(abs(behind) < LARGEST, behind, 0.0)
-        untyped = rounded(number, told.score_type) != number
+        untyped = floats.rounded(number, told.score_type) != number
         yield untyped, f"the score behind a threshold of {one.of} is not a {told.score_type}"
         nobody = nobody & (n == 0) & (one.of.label != "alarms")  # there may be none to test
     yield nobody, "there is no score in either class"
@@ -344,7 +334,7 @@ def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[
         if one.n != traffic.points and not (of_alarms and one.n in (0, traffic.alarms)):
             yield f"the promise of {one.of} is about {one.n:,} points, and there are {traffic.points:,}"
         if of_alarms and one.kept and one.threshold is not None:
-            key = order_key(one.threshold)
+            key = floats.order_key(one.threshold)
             if ends_of(key, key, certificate.score_type)[1] != certificate.rule.anomaly_from:
                 yield "alarms are precise at the threshold of their promise, and the rule has another one"
         seen = traffic.wrong or 0 if asked.by_coins else wrong
@@ -360,7 +350,7 @@ def _told(certificate: "Certificate") -> tuple[list[Asked], Told]:
 
     def found(one: Clause) -> Found:
         kept = (nan, nan) if one.certified is None else (one.certified.ceiling, one.certified.delta)
-        edge = order_key(0.0 if one.threshold is None else one.threshold)
+        edge = floats.order_key(0.0 if one.threshold is None else one.threshold)
         if one.budget is None:
             return NOTHING._replace(key=edge, ceiling=kept[0], level=kept[1])
         return Found(one.budget.rate, one.budget.delta, count_of(one.errors), edge, *kept)
@@ -408,7 +398,7 @@ def confidence_of_traffic(clauses: Sequence[Clause], assumptions: tuple[Assumpti
         1 - one.confidence for one in kept if one.of.label == "alarms"
     )
     if Assumption.APART in assumptions:
-        return kept_together(max(Decimal(0), side), *missed)
+        return floats.kept_together(max(Decimal(0), side), *missed)
     return max(Decimal(0), side - sum(1 - one for one in missed))
 
 
@@ -459,7 +449,7 @@ class CertificateFile:
     """
 
     overlap: Overlap
-    score_type: ScoreType
+    score_type: floats.ScoreType
     rule: Rule
     clauses: tuple[Written, ...]
     separable: bool | None = field(metadata=_OPTIONAL)
@@ -521,7 +511,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     overlap: Overlap
     clauses: tuple[Clause, ...]
     rule: Rule
-    score_type: ScoreType = "float64"
+    score_type: floats.ScoreType = "float64"
     separable: bool | None = None
     sampling: Sampling | None = None
     assumptions: tuple[Assumption, ...] = OF_DRAWS
@@ -629,7 +619,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         clear = None if self.fnr.asked is None or tau == inf else tau
         return Thresholds(None if self.fpr.asked is None else tau, clear)
 
-    def undecidable(self, kind: ScoreType) -> tuple[float, ...]:
+    def undecidable(self, kind: floats.ScoreType) -> tuple[float, ...]:
         """Return the scores of a narrower type that are too close to a threshold to be decided reliably.
 
         If the calibration score behind the threshold fits the narrower type, no digits are lost.
@@ -639,17 +629,17 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         kind : "float64", "float32" or "float16"
             The narrower type.
         """
-        if not is_narrower(kind, self.score_type):
+        if not floats.is_narrower(kind, self.score_type):
             return ()
         edges, behind = self.exclusions, self.deciding
         if self.rule.single and self.overlap.at_score(claim := self.claim) and len(claim.asked) == 2:
-            behind = (float(rounded(self.rule.anomaly_from, self.score_type)),) * 2
+            behind = (float(floats.rounded(self.rule.anomaly_from, self.score_type)),) * 2
         found = set()
         for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):
             scores = behind if self.rule.single else (score,)
-            lost = any(one is not None and not represents(kind, one) for one in scores)
+            lost = any(one is not None and not floats.represents(kind, one) for one in scores)
             if lost and edge is not None and edge < inf:
-                found.add(straddled(edge, kind))
+                found.add(floats.straddled(edge, kind))
         return tuple(sorted(one for one in found if one is not None))
 
     @property
@@ -710,20 +700,20 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         see eqs. (99) and (100).
         """
         if self.traffic is not None:
-            return float_below(confidence_of_traffic(self.clauses, self.assumptions))
+            return floats.float_below(confidence_of_traffic(self.clauses, self.assumptions))
         if self.by_kind:
             sides = (confidence_of_kinds(self.of(one), counted=self._is_counted(one)) for one in LABELS)
-            return float_below(kept_together(*sides))
-        return float_below(self.overlap.joint(self.claim, **self._drawn))
+            return floats.float_below(floats.kept_together(*sides))
+        return floats.float_below(self.overlap.joint(self.claim, **self._drawn))
 
     @property
     def confidences(self) -> dict[str, float]:
         """The confidence of each certified ceiling, by the name of its rate."""
         if self.traffic is not None:
             named = ((one.certified, confidence_of_traffic([one], ())) for one in self.clauses if one.kept)
-            return {one.name: float_below(sure) for one, sure in named if one is not None}
+            return {one.name: floats.float_below(sure) for one, sure in named if one is not None}
         sure = self.overlap.confidences(self.claim, exact=self._drawn["exact"])
-        return {name: float_below(one) for name, one in sure.items()}
+        return {name: floats.float_below(one) for name, one in sure.items()}
 
     @property
     def _drawn(self) -> dict[str, bool]:

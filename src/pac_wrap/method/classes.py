@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base import arguments
+from pac_wrap.base import arguments, floats
 from pac_wrap.base.codec import SavedAsJSON
-from pac_wrap.base.floats import (
-    ScoreType,
-    confidence_left,
-    float_below,
-    kept_together,
-    reaches,
-    represents,
-    rounded,
-    shared_together,
-    widened,
-)
 from pac_wrap.base.text import LONGEST, listed, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import digest_problems, version_problems
@@ -46,7 +35,7 @@ class ClassFile:
 
     clauses: tuple[Written, ...]
     severities: tuple[int, ...] | None = field(metadata={"optional": True})
-    score_type: ScoreType
+    score_type: floats.ScoreType
     version: str
 
 
@@ -79,7 +68,7 @@ class ClassCertificate(SavedAsJSON):
 
     clauses: tuple[Clause, ...]
     severities: tuple[int, ...] | None = None
-    score_type: ScoreType = "float64"
+    score_type: floats.ScoreType = "float64"
     version: str = __version__
 
     _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 3}
@@ -89,7 +78,7 @@ class ClassCertificate(SavedAsJSON):
     @property
     def confidence(self) -> float:
         """The confidence that all ceilings hold together; the classes are independent samples: eq. (101)."""
-        return float_below(kept_together(*(one.confidence for one in self.clauses if one.kept)))
+        return floats.float_below(floats.kept_together(*(one.confidence for one in self.clauses if one.kept)))
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -120,7 +109,9 @@ class ClassCertificate(SavedAsJSON):
         left = np.ones(scores.shape, dtype=bool)
         for column, clause in enumerate(self.clauses):
             if clause.threshold is not None:
-                left[:, column] = reaches(rounded(scores[:, column], self.score_type), clause.threshold)
+                left[:, column] = floats.reaches(
+                    floats.rounded(scores[:, column], self.score_type), clause.threshold
+                )
         if self.severities is not None:
             # a class is ruled out if it and all more severe classes are below their thresholds
             order = list(self.severities)
@@ -224,7 +215,7 @@ class ClassCertificate(SavedAsJSON):
                 yield f"the ceiling of {of} differs from the requested one"
             yield from one.problems()
             finite = one.threshold is not None and abs(one.threshold) < inf
-            if finite and not represents(self.score_type, one.threshold or 0.0):
+            if finite and not floats.represents(self.score_type, one.threshold or 0.0):
                 yield f"the threshold of {of} is not a {self.score_type}"
         if self.severities is not None:
             if sorted(self.severities) != list(range(len(names))):
@@ -251,7 +242,7 @@ def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) 
             f"class_scores must be a matrix of numbers with {wanted}, got shape {array.shape} of"
             f" {array.dtype}; pass the result of predict_proba or decision_function"
         )
-    return array if array.dtype == np.float64 else widened(array)
+    return array if array.dtype == np.float64 else floats.widened(array)
 
 
 def class_columns(labels: ArrayLike, classes: tuple[str, ...]) -> NDArray[np.intp]:
@@ -381,8 +372,8 @@ def calibrate_classes(
         raise InputError("max_error has no ceiling for any class; give at least one")
     share = _USUAL_DELTA if delta is None else delta
     if confidence is not None:  # the classes are independent samples: eq. (101)
-        share = shared_together(
-            float_below(confidence_left(arguments.check_rate("confidence", confidence))), count
+        share = floats.shared_together(
+            floats.float_below(floats.confidence_left(arguments.check_rate("confidence", confidence))), count
         )
     asked = ClassRequest(names, ceilings, arguments.check_rate("delta", share), order)
     found = certify_class_scores(asked, scores, labels, arguments.type_of(given))
@@ -410,7 +401,7 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
 
 
 def certify_class_scores(
-    asked: ClassRequest, scores: arguments.Scores, labels: ArrayLike, score_type: ScoreType
+    asked: ClassRequest, scores: arguments.Scores, labels: ArrayLike, score_type: floats.ScoreType
 ) -> ClassCertificate:
     """Return the certificate for a request, from a matrix of scores without missing ones."""
     if (missing := np.flatnonzero(np.isnan(scores).any(axis=1))).size:

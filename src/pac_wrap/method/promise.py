@@ -10,18 +10,8 @@ from math import inf
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, cast
 
+from pac_wrap.base import floats
 from pac_wrap.base.arguments import MOST_SCORES, Limit, as_limit, check_count, check_rate, frames_inside
-from pac_wrap.base.floats import (
-    ceiling_of,
-    ceiling_up,
-    confidence_left,
-    equal_share,
-    from_order_key,
-    kept_together,
-    order_key,
-    rounded_down,
-    rounded_up,
-)
 from pac_wrap.base.text import LONGEST, amount, is_unicode, quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise, Reviews, Shift
@@ -152,8 +142,8 @@ class Promise:
             )
         if self.at_calibration < LEAST_CEILING:
             raise InputError(
-                f"{self.of.option} = {rounded_up(self.ceiling)} is too low to tolerate {self.tolerance};"
-                " raise the ceiling, or tolerate less"
+                f"{self.of.option} = {floats.rounded_up(self.ceiling)} is too low to tolerate"
+                f" {self.tolerance}; raise the ceiling, or tolerate less"
             )
 
     def allowing(self, ceiling: float) -> float:
@@ -190,7 +180,7 @@ class Promise:
             return rate
         for one in (self.reviews, self.label_noise, self.shift):
             rate = rate if one is None else one.after(rate)
-        return ceiling_up(rate)
+        return floats.ceiling_up(rate)
 
     def spent(self, errors: int, n: int) -> Budget | None:
         """Return the budget of counted errors among n points; None if no ceiling below 1 follows."""
@@ -211,7 +201,7 @@ class Promise:
     def most(self) -> str:
         """The ceiling as a number: a rate, or points per so many points."""
         if self.limit is None or len(self.limit) == 1:
-            return rounded_up(self.ceiling)
+            return floats.rounded_up(self.ceiling)
         return f"{self.limit[0]:,.12g} per {self.limit[1]:,.0f} points"
 
     def budget(self, n: int) -> Budget:
@@ -227,11 +217,11 @@ class Promise:
     def claim(self) -> str:
         """The promise without its confidence."""
         if self.error is Error.WRONG_ALARM and self.limit:
-            return f"precision >= {rounded_down(self.limit[0])}"
+            return f"precision >= {floats.rounded_down(self.limit[0])}"
         return f"{self.name}{'' if self.of.kind is None else f' of {quoted(self.of.kind)}'} <= {self.most}"
 
     def __str__(self) -> str:
-        return f"{self.claim} (confidence {rounded_down(confidence_left(self.delta))})"
+        return f"{self.claim} (confidence {floats.rounded_down(floats.confidence_left(self.delta))})"
 
 
 @lru_cache(maxsize=1024)
@@ -366,7 +356,7 @@ class Guarantee:
                     "confidence must come without deltas, since it is for all ceilings together and a delta"
                     " is for one of them; give either confidence or deltas"
                 )
-            usual = equal_share(check_rate("confidence", confidence), count)
+            usual = floats.equal_share(check_rate("confidence", confidence), count)
         rates = [
             None if side is None else check_rate(name, side)
             for name, side in zip(("max_fpr", "max_fnr"), sides, strict=True)
@@ -454,7 +444,7 @@ class Guarantee:
 
         `Certificate.confidence` is larger, since it uses the strategy and the numbers of points.
         """
-        return float(confidence_left(*(promise.delta for promise in self.promises)))
+        return float(floats.confidence_left(*(promise.delta for promise in self.promises)))
 
     @property
     def fixed(self) -> "Guarantee":
@@ -480,7 +470,7 @@ def _of_traffic(
             continue
         label: Any = "alarms" if error is Error.WRONG_ALARM else "traffic"
         stated = limit if isinstance(limit, tuple) else (limit,) if label == "alarms" else None
-        rate = limit if isinstance(limit, float) and stated is None else ceiling_of(stated or ())
+        rate = limit if isinstance(limit, float) and stated is None else floats.ceiling_of(stated or ())
         seen = None if error is Error.ALARM or reviews is None else replace(reviews, max_anomalies=0.0)
         yield Promise(Population(label, None, error), error, rate, delta, reviews=seen, limit=stated)
 
@@ -717,8 +707,8 @@ class Clause:
         if self.budget is None or self.certified is None:
             return Decimal(0)
         if self.of.label == "alarms" or self.certified.by_audits:  # n depends on scores, so no tail is exact
-            return confidence_left(self.certified.delta)
-        return max(Decimal(repr(self.budget.confidence)), confidence_left(self.certified.delta))
+            return floats.confidence_left(self.certified.delta)
+        return max(Decimal(repr(self.budget.confidence)), floats.confidence_left(self.certified.delta))
 
     @property
     def words(self) -> str:
@@ -815,7 +805,7 @@ def clause_of(
         same = (found.ceiling, found.level) == (promise.ceiling, promise.delta)
         kept = promise if same else replace(promise, ceiling=found.ceiling, delta=found.level)
     budget = found.budget(points[0])
-    threshold = None if budget is None else from_order_key(found.key)
+    threshold = None if budget is None else floats.from_order_key(found.key)
     return Clause(one.of, promise, kept, *points, budget, threshold, beyond)
 
 
@@ -948,7 +938,7 @@ def binding(clauses: Sequence[Clause], *, counted: bool) -> Clause:
     never = inf * sign
 
     def place(one: Clause) -> tuple[int, bool]:
-        return sign * int(order_key(never if one.threshold is None else one.threshold)), one.vacuous
+        return sign * int(floats.order_key(never if one.threshold is None else one.threshold)), one.vacuous
 
     return max(promised, key=place)
 
@@ -977,8 +967,10 @@ def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
     several = len(clauses) > 1
     deltas = {one.of.kind: one.certified.delta for one in found if one.certified is not None}
     whole = [Decimal(repr(delta)) for kind, delta in deltas.items() if kind is None and several]
-    named = (confidence_left(delta) for kind, delta in deltas.items() if kind is not None or not several)
-    return max(Decimal(0), kept_together(*named) - sum(whole))
+    named = (
+        floats.confidence_left(delta) for kind, delta in deltas.items() if kind is not None or not several
+    )
+    return max(Decimal(0), floats.kept_together(*named) - sum(whole))
 
 
 def warn_of_lacking(clauses: Iterable[Clause]) -> None:

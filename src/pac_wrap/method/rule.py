@@ -12,17 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base import arguments
-from pac_wrap.base.floats import (
-    ScoreType,
-    flushes,
-    is_delicate,
-    just_below,
-    largest_up_to,
-    order_key,
-    reaches,
-    rounding_edge,
-)
+from pac_wrap.base import arguments, floats
 from pac_wrap.base.text import amount, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import Codes, kernels, together, usable_cores
@@ -120,7 +110,7 @@ class Rule:
             object.__setattr__(self, name, number)
         low, high = self.normal_below, self.anomaly_from
         # two numbers may both be taken for zero
-        if low > high or (low == high == 0.0 and order_key(low) > order_key(high)):
+        if low > high or (low == high == 0.0 and floats.order_key(low) > floats.order_key(high)):
             raise InputError(
                 f"normal_below must not exceed anomaly_from, got {low!r} and {high!r}; exchange them"
             )
@@ -129,14 +119,14 @@ class Rule:
     def single(self) -> bool:
         """Whether this is a single threshold, so that no verdict is abstain."""
         low, high = self.normal_below, self.anomaly_from
-        return low == high and (low != 0.0 or order_key(low) == order_key(high))
+        return low == high and (low != 0.0 or floats.order_key(low) == floats.order_key(high))
 
     @property
     def ambiguity_region(self) -> tuple[float, float] | None:
         """The half-open range [from, to) of scores that the rule abstains on, or None."""
         return None if self.single else (self.normal_below, self.anomaly_from)
 
-    def before_rounding(self, kind: ScoreType) -> "Rule":
+    def before_rounding(self, kind: floats.ScoreType) -> "Rule":
         """Return the rule that decides an unrounded score as this one decides the rounded score: eq. (26).
 
         Parameters
@@ -147,8 +137,8 @@ class Rule:
         if kind == "float64":
             return self
         # inf stays: it means never, also for scores that round to inf
-        alarm = inf if self.anomaly_from == inf else rounding_edge(self.anomaly_from, kind)
-        return Rule(alarm if self.single else rounding_edge(self.normal_below, kind), alarm)
+        alarm = inf if self.anomaly_from == inf else floats.rounding_edge(self.anomaly_from, kind)
+        return Rule(alarm if self.single else floats.rounding_edge(self.normal_below, kind), alarm)
 
     def verdicts(self, scores: ArrayLike, on_missing: arguments.OnMissing = "abstain") -> NDArray[np.int8]:
         """Return the verdict on each score; the parameters are those of `Certificate.verdicts`."""
@@ -209,20 +199,21 @@ class Steps:
     """A step function of scores: `codes[i]` for a score that reaches exactly the first `i` edges (>=)."""
 
     def __init__(self, edges: Sequence[float], codes: Sequence[int]) -> None:
-        bounds = [just_below(edge) for edge in edges] or [-inf]
+        bounds = [floats.just_below(edge) for edge in edges] or [-inf]
         self._bounds, self._bounds_32 = (
-            (largest_up_to(bounds[0], kind), largest_up_to(bounds[-1], kind)) for kind in (_DOUBLE, _SINGLE)
+            (floats.largest_up_to(bounds[0], kind), floats.largest_up_to(bounds[-1], kind))
+            for kind in (_DOUBLE, _SINGLE)
         )
         self._choice = codes[0], codes[1] if len(codes) == 3 else codes[-1], codes[-1]
         # for few scores a binary search is faster; only NaN lies beyond the last end
         self.ends = np.array([*bounds[: len(edges)], inf])
         self.codes = np.array(codes, dtype=np.int8)
-        self.delicate = any(map(is_delicate, edges))
-        self._flushing = flushes()
+        self.delicate = any(map(floats.is_delicate, edges))
+        self._flushing = floats.flushes()
 
     def outdated(self) -> bool:
         """Return whether an edge is next to zero, and the processor began or ceased to flush subnormals."""
-        return self.delicate and flushes() != self._flushing
+        return self.delicate and floats.flushes() != self._flushing
 
     def codes_of(self, scores: ArrayLike) -> tuple[Codes, arguments.Places]:
         """Return the code of each score, and the places of missing scores; non-numbers raise an error."""
@@ -302,7 +293,7 @@ class Thresholds:
             return True
         alarm, clear = self.alarm_from, self.clear_below
         if alarm == clear == 0.0:  # two numbers may both be taken for zero
-            return order_key(clear) >= order_key(alarm)
+            return floats.order_key(clear) >= floats.order_key(alarm)
         return alarm < inf and clear >= alarm
 
     @property
@@ -323,7 +314,7 @@ class Thresholds:
     def _alarms(self, scores: arguments.Scores) -> NDArray[np.bool_]:
         if self.alarm_from is None or self.alarm_from == inf:
             return np.zeros(scores.size, dtype=bool)
-        return reaches(scores, self.alarm_from)
+        return floats.reaches(scores, self.alarm_from)
 
     def y_fp(self, scores: ArrayLike) -> NDArray[np.int8]:
         """Return 1 for scores that rule out label 0, else 0: the predictor that keeps the FPR, eq. (8)."""
@@ -335,7 +326,7 @@ class Thresholds:
         """Return 0 for scores that rule out label 1, else 1: the predictor that keeps the FNR, eq. (10)."""
         if self.clear_below is None:
             raise InputError("nothing is promised about the FNR, so y_fn has no threshold; set max_fnr")
-        return reaches(arguments.as_scores(scores), self.clear_below).view(np.int8)
+        return floats.reaches(arguments.as_scores(scores), self.clear_below).view(np.int8)
 
     def prediction_sets(
         self, scores: ArrayLike, on_missing: arguments.OnMissing = "abstain"
@@ -353,7 +344,7 @@ class Thresholds:
         if self.alarm_from is not None:
             np.logical_not(self._alarms(scores), out=sets[:, 0])
         if self.clear_below is not None:
-            sets[:, 1] = reaches(scores, self.clear_below)
+            sets[:, 1] = floats.reaches(scores, self.clear_below)
         sets[missing] = True
         return sets
 

@@ -10,21 +10,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pac_wrap.base import floats
 from pac_wrap.base.arguments import Scores, as_array, as_scores, frames_inside
-from pac_wrap.base.floats import (
-    Bits,
-    Floats,
-    count_below_zero,
-    flushes,
-    from_order_key,
-    in_order,
-    largest_up_to,
-    least_from,
-    order_key,
-    order_keys,
-    unsigned_zero,
-    widened,
-)
+from pac_wrap.base.floats import Bits, Floats
 from pac_wrap.errors import InputError, LabelWarning, UpsideDownWarning
 from pac_wrap.ranks.kernels import Inside, as_digest, digest, kernels, together
 
@@ -85,7 +73,7 @@ class Ranked(ABC):
 def kth_smallest(scores: Floats | Ranked, k: int) -> float:
     """Return the k-th smallest score, counting from 1, in linear time; zero has no sign."""
     found = scores.kth_smallest(k) if isinstance(scores, Ranked) else _select(scores, k)
-    return found or unsigned_zero(found)
+    return found or floats.unsigned_zero(found)
 
 
 def kth_largest(scores: Floats | Ranked, k: int) -> float:
@@ -98,9 +86,8 @@ def count_below(scores: Floats | Ranked, threshold: float) -> int:
     if isinstance(scores, Ranked):
         return scores.count_below(threshold)
     if not threshold:
-        return count_below_zero(scores, threshold)
-    double = scores.dtype == np.float64
-    return kernels().count(scores, np.float64(threshold) if double else least_from(threshold, scores.dtype))
+        return floats.count_below_zero(scores, threshold)
+    return kernels().count(scores, floats.least_from(threshold, scores.dtype))
 
 
 def kth_between(
@@ -111,7 +98,7 @@ def kth_between(
         found = normal.kth_between(anomalous, low, high, share)
     else:
         found = _select_between((np.asarray(normal), np.asarray(anomalous)), low, high, share)
-    return found or unsigned_zero(found)
+    return found or floats.unsigned_zero(found)
 
 
 def _select_between(classes: tuple[Floats, Floats], low: float, high: float, share: float) -> float:
@@ -128,7 +115,7 @@ def _select_between(classes: tuple[Floats, Floats], low: float, high: float, sha
         rank, found = k - 1 - (sum(under) - below), np.concatenate(keys)
         if 0 <= rank < found.size:
             break
-    return from_order_key(int(np.partition(found, rank)[rank]))
+    return floats.from_order_key(int(np.partition(found, rank)[rank]))
 
 
 def _counted(scores: Floats, low: float, high: float) -> tuple[int, int]:
@@ -139,10 +126,10 @@ def _counted(scores: Floats, low: float, high: float) -> tuple[int, int]:
 
 def _gathered(scores: Floats, low: float, high: float) -> tuple[int, Bits]:
     """Return how many scores lie below [low, high], and the keys of those in it."""
-    ends = least_from(low, scores.dtype), largest_up_to(high, scores.dtype)
-    keys = order_keys(kernels().bracket(scores, *ends, keep=True).scores)
+    ends = floats.least_from(low, scores.dtype), floats.largest_up_to(high, scores.dtype)
+    keys = floats.order_keys(kernels().bracket(scores, *ends, keep=True).scores)
     # if the processor flushes subnormals to zero, only keys distinguish them
-    exact = (keys >= np.uint64(order_key(low))) & (keys <= np.uint64(order_key(high)))
+    exact = (keys >= np.uint64(floats.order_key(low))) & (keys <= np.uint64(floats.order_key(high)))
     return count_below(scores, low), keys[exact]
 
 
@@ -155,7 +142,7 @@ def _ends_around(
         return low, high
     part = min(max(sizes) ** (2 / 3), _LARGEST_SAMPLE) / max(sizes)
     taken = [scores[scattered_positions(scores.size, int(scores.size * part))] for scores in classes]
-    sample = np.concatenate([widened(one) for one in taken])
+    sample = np.concatenate([floats.widened(one) for one in taken])
     sample = np.sort(sample[(sample >= low) & (sample <= high)])
     margin = _MARGIN * (sqrt(sample.size * share * (1.0 - share)) + 1.0)
     first, last = floor(sample.size * share - margin), ceil(sample.size * share + margin)
@@ -218,7 +205,7 @@ class RankedInMemory(Ranked):
 
     def __init__(self, scores: Floats, name: str, k: int | None) -> None:
         self.size, self.scores = scores.size, scores
-        self.ordered = in_order(scores) if k is None or scores.size <= _SORTED else None
+        self.ordered = floats.in_order(scores) if k is None or scores.size <= _SORTED else None
         self._bracket: Bracket | None = None
         self._asked = 0
         if k is None or scores.size <= SMALL:
@@ -234,7 +221,7 @@ class RankedInMemory(Ranked):
         """Return the k-th smallest score, from the bracket if possible; after many calls, all are sorted."""
         self._asked += 1
         if self._asked == _MANY and self.ordered is None:
-            self.ordered = in_order(self.scores)
+            self.ordered = floats.in_order(self.scores)
         if self.ordered is not None:
             return float(self.ordered[k - 1])
         found = None if self._bracket is None else self._bracket.kth_smallest(k)
@@ -243,7 +230,7 @@ class RankedInMemory(Ranked):
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
         # the bits distinguish numbers that the processor takes for zero
-        if self.ordered is None or (not threshold and flushes()):
+        if self.ordered is None or (not threshold and floats.flushes()):
             return count_below(self.scores, threshold)
         return int(self.ordered.searchsorted(threshold))
 
@@ -253,7 +240,7 @@ class RankedInMemory(Ranked):
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
         assert isinstance(other, RankedInMemory)
-        if self.ordered is None or other.ordered is None or flushes():
+        if self.ordered is None or other.ordered is None or floats.flushes():
             return _select_between((self.scores, other.scores), low, high, share)
         both = self.ordered, other.ordered
         inside = np.concatenate(

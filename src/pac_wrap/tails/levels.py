@@ -14,16 +14,7 @@ from scipy.special import betaincc, gammaln
 from pac_wrap.base.arguments import check_positive, check_rate
 from pac_wrap.base.floats import ceiling_up
 from pac_wrap.errors import InputError
-from pac_wrap.tails.bounds import (
-    Budget,
-    beta_quantile,
-    cdf,
-    error_budget,
-    most_errors,
-    number_at,
-    place_among,
-    upper_bound,
-)
+from pac_wrap.tails import bounds
 
 Rungs = NDArray[np.float64]
 Bound = Callable[[Rungs], Any]
@@ -73,7 +64,7 @@ class Ladder:
     @property
     def kept(self) -> int | None:
         """The error budget of the requested ceiling, or None if n points are too few for it."""
-        return Budget.of(self.n, self.asked, self.level).errors
+        return bounds.Budget.of(self.n, self.asked, self.level).errors
 
     @property
     def first(self) -> int:
@@ -83,14 +74,14 @@ class Ladder:
     @property
     def last(self) -> int:
         """The error count of the last rung; less than `first` if there is no rung."""
-        found = Budget.of(self.n, self.highest, self.level).errors
+        found = bounds.Budget.of(self.n, self.highest, self.level).errors
         return -1 if found is None else found
 
     def ceiling(self, errors: int) -> float:
         """Return the ceiling of a rung."""
         if errors == self.kept:
             return self.asked
-        rate = upper_bound(errors, self.n, self.level)
+        rate = bounds.upper_bound(errors, self.n, self.level)
         return min(ceiling_up(rate), max(rate, self.highest))
 
 
@@ -135,7 +126,7 @@ def _failure_at(ladder: Ladder, start: int, stop: int) -> float:
     ceilings = _ceilings(start, start + errors.size, n, level)
     found = np.full(stop - start, level)
     if start == ladder.kept:
-        ceilings[0], found[0] = ladder.asked, cdf(start, n, ladder.asked)
+        ceilings[0], found[0] = ladder.asked, bounds.cdf(start, n, ladder.asked)
     # ln of (n over i) (1 - e_i)^(n - i)
     weights = (
         gammaln(n + 1) - gammaln(errors + 1) - gammaln(n - errors + 1) + (n - errors) * np.log1p(-ceilings)
@@ -166,7 +157,7 @@ def fixed_failure(n: int, ceilings: tuple[float, ...], level: float) -> float:
     # of the ceilings with the same budget, only the lowest can be chosen
     lowest: dict[int, float] = {}
     for ceiling in ceilings:
-        if (budget := error_budget(n, ceiling, level)) is not None:
+        if (budget := bounds.error_budget(n, ceiling, level)) is not None:
             lowest.setdefault(budget, ceiling)
     if not lowest:
         return 0.0
@@ -232,9 +223,13 @@ def _cdf(errors: Rungs, n: Any, rates: Rungs) -> Rungs:
 def _ceilings(start: int, stop: int, n: int, level: float) -> Rungs:
     """Return U(i, n, level) for a range of errors i; above n / 2, computed from the points without error."""
     half = min(max(start, n // 2), stop)
-    low = _pieces(start, half, lambda errors: beta_quantile(errors + 1.0, n - errors, level, above=True), n)
+    low = _pieces(
+        start, half, lambda errors: bounds.beta_quantile(errors + 1.0, n - errors, level, above=True), n
+    )
     first, end = n - stop + 1, n - half + 1
-    high = _pieces(first, end, lambda others: beta_quantile(others, n - others + 1.0, level, above=False), n)
+    high = _pieces(
+        first, end, lambda others: bounds.beta_quantile(others, n - others + 1.0, level, above=False), n
+    )
     return np.concatenate((low, 1.0 - high[::-1]))
 
 
@@ -313,13 +308,13 @@ def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
     rate, delta = check_rate("rate", rate), check_rate("delta", delta)
     looks = looks_of(every, up_to)
     # Bonferroni's share is always small enough, and a single look takes all of delta
-    low, high = place_among(delta / len(looks), _DIGITS), place_among(delta, _DIGITS)
-    least, most = (look_budgets(rate, number_at(place, _DIGITS), looks) for place in (low, high))
+    low, high = bounds.place_among(delta / len(looks), _DIGITS), bounds.place_among(delta, _DIGITS)
+    least, most = (look_budgets(rate, bounds.number_at(place, _DIGITS), looks) for place in (low, high))
     if len(looks) == 1 or _covered(rate, delta, looks, most):
-        return number_at(high, _DIGITS)
+        return bounds.number_at(high, _DIGITS)
     while high - low > 1:
         middle = (low + high) // 2
-        local = number_at(middle, _DIGITS)
+        local = bounds.number_at(middle, _DIGITS)
         budgets = [
             a if a == b else _budget(n, rate, local) for n, a, b in zip(looks, least, most, strict=True)
         ]
@@ -327,7 +322,7 @@ def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
             low, least = middle, budgets
         else:
             high, most = middle, budgets
-    return number_at(low, _DIGITS)
+    return bounds.number_at(low, _DIGITS)
 
 
 def _covered(rate: float, delta: float, looks: Sequence[int], budgets: Sequence[int]) -> bool:
@@ -337,7 +332,7 @@ def _covered(rate: float, delta: float, looks: Sequence[int], budgets: Sequence[
 
 
 def _budget(n: int, rate: float, local: float) -> int:
-    errors = most_errors(n, rate, local)
+    errors = bounds.most_errors(n, rate, local)
     return -1 if errors is None else errors
 
 

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from numpy.typing import ArrayLike
 
+from pac_wrap.base import floats
 from pac_wrap.base.arguments import as_float, check_count, check_rate
-from pac_wrap.base.floats import (
-    between,
-    confidence_left,
-    float_below,
-    kept_together,
-    rounded_down,
-    rounded_up,
-    told,
-)
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Assumption, are_independent
@@ -47,10 +39,10 @@ class Bounds:
     confidence: float
 
     def __str__(self) -> str:
-        low = rounded_down(self.low, digits=told(self.low))
-        high = rounded_up(self.high, digits=told(self.high))
+        low = floats.rounded_down(self.low, digits=floats.told(self.low))
+        high = floats.rounded_up(self.high, digits=floats.told(self.high))
         words = f"at least {low}" if self.high >= 1.0 else f"{low} to {high}"
-        return f"{words}, with confidence {rounded_down(self.confidence)}"
+        return f"{words}, with confidence {floats.rounded_down(self.confidence)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +73,15 @@ class Workload:
 
     def __str__(self) -> str:
         low, high = self.prevalence
-        share = rounded_up(low) if low == high else f"{rounded_down(low, digits=4)} to {rounded_up(high)}"
+        least, most = floats.rounded_down(low, digits=4), floats.rounded_up(high)
+        share = most if low == high else f"{least} to {most}"
         lines = [
             f"per {self.per:,} points at a prevalence of {share}, on average and with confidence"
-            f" {rounded_down(self.confidence)}:"
+            f" {floats.rounded_down(self.confidence)}:"
         ]
         for name in ("alarms", "right", "false_alarms", "missed", "undecided"):
             found = getattr(self, name)
-            lines.append(f"{name.partition('_')[0]:<10} {between(found.low, found.high)}")
+            lines.append(f"{name.partition('_')[0]:<10} {floats.between(found.low, found.high)}")
         return "\n".join(lines)
 
 
@@ -143,7 +136,7 @@ def shares_of(one: "Certificate", delta: float | None) -> Shares:
     alone = Decimal(repr(one.confidences.get("FPR", 1.0)))
     if fnr is None:  # then anomalies may be caught or missed, or undecided if the rule abstains
         undecided = 0.0 if one.rule.single else 1.0
-        return Shares(fpr.ceiling, 0.0, 1.0, (undecided, undecided), (fpr.delta,), float_below(alone))
+        return Shares(fpr.ceiling, 0.0, 1.0, (undecided, undecided), (fpr.delta,), floats.float_below(alone))
     deltas = fpr.delta, fnr.delta
     found = Shares(fpr.ceiling, 1.0 - fnr.ceiling, fnr.ceiling, (0.0, 0.0), deltas, one.confidence)
     if one.overlap.single:
@@ -162,10 +155,10 @@ def shares_of(one: "Certificate", delta: float | None) -> Shares:
         own: tuple[float, ...] = (counted,)
         if not lacking:
             own = (fnr.delta,) if counted <= fnr.delta else (fnr.delta, counted)
-        sure = confidence_left(fpr.delta, *own)
+        sure = floats.confidence_left(fpr.delta, *own)
         if are_independent(one.assumptions):
-            sure = kept_together(alone, confidence_left(*own))
-        found = found._replace(sure=float_below(sure))
+            sure = floats.kept_together(alone, floats.confidence_left(*own))
+        found = found._replace(sure=floats.float_below(sure))
     if one.rule.single:
         return found
     if one.regime is Regime.SEPARATED:  # two thresholds nevertheless: alarms begin at clear_below
@@ -351,4 +344,4 @@ def as_interval(prevalence: Prevalence) -> tuple[float, float]:
 
 
 def _left(*deltas: float) -> float:
-    return float(confidence_left(*deltas))
+    return float(floats.confidence_left(*deltas))

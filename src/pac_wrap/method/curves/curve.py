@@ -11,29 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    as_array,
-    as_float,
-    as_scores,
-    check_delta,
-    check_rate,
-    check_top,
-    label_text,
-    type_of,
-)
+from pac_wrap.base import arguments, floats
 from pac_wrap.base.codec import SavedAsJSON
-from pac_wrap.base.floats import (
-    Bits,
-    ScoreType,
-    confidence_left,
-    float_below,
-    from_order_keys,
-    kept_together,
-    order_key,
-    order_keys,
-    represents,
-    rounded_up,
-)
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate, digest_problems, version_problems
@@ -42,16 +21,8 @@ from pac_wrap.method.promise import Clause, Guarantee
 from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.rule import LARGEST, Rule
 from pac_wrap.method.strategies.interface import asked_of
+from pac_wrap.ranks import memory
 from pac_wrap.ranks.kernels import together
-from pac_wrap.ranks.memory import (
-    Rank,
-    Ranked,
-    RankedInMemory,
-    kth_largest,
-    kth_smallest,
-    rough_auc,
-    warn_if_upside_down,
-)
 from pac_wrap.tails.bounds import Budget, budgets_at
 from pac_wrap.version import __version__
 
@@ -64,8 +35,8 @@ Rates = NDArray[np.float64]
 # a level has eight digits, of which only the last may differ between machines
 _CLOSE: Final = 1e-6
 # thresholds at which no score, or every score, is declared an anomaly
-_NEVER: Final = np.uint64(order_key(inf))
-_ALWAYS: Final = np.uint64(order_key(-inf))
+_NEVER: Final = np.uint64(floats.order_key(inf))
+_ALWAYS: Final = np.uint64(floats.order_key(-inf))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +57,11 @@ class CurveSide:
     top: float | None = field(default=None, metadata={"optional": True})
 
     @classmethod
-    def of(cls, label: int, scores: Ranked, delta: float, top: float | None) -> "CurveSide":
+    def of(cls, label: int, scores: memory.Ranked, delta: float, top: float | None) -> "CurveSide":
         """Return the steps of one class, wherever its scores are stored."""
         band = band_of(scores.size, delta, top)
         ranks, bounds = tuple(band.ranks.tolist()), tuple(band.bounds.tolist())
-        find = kth_smallest if label else kth_largest
+        find = memory.kth_smallest if label else memory.kth_largest
         found = tuple(find(scores, rank + 1) for rank in ranks)
         return cls(scores.size, scores.digest, delta, band.level, ranks, bounds, found, top)
 
@@ -103,18 +74,18 @@ class CurveSide:
         place = bisect_right(self.bounds, ceiling)
         return self.scores[place - 1] if place else None
 
-    def false_alarms(self, keys: Bits) -> Rates:
+    def false_alarms(self, keys: floats.Bits) -> Rates:
         """Return the bound of the FPR at each threshold: that of the first normal score below it."""
-        scores = order_keys(np.array(self.scores[::-1]))
+        scores = floats.order_keys(np.array(self.scores[::-1]))
         rates = np.append(self.bounds, 1.0)[scores.size - np.searchsorted(scores, keys)]
         return np.where(keys == _NEVER, 0.0, rates)
 
-    def misses(self, keys: Bits) -> Rates:
+    def misses(self, keys: floats.Bits) -> Rates:
         """Return the bound of the FNR at each threshold: that of the first anomalous score not below it."""
-        rates = np.append(self.bounds, 1.0)[np.searchsorted(order_keys(np.array(self.scores)), keys)]
+        rates = np.append(self.bounds, 1.0)[np.searchsorted(floats.order_keys(np.array(self.scores)), keys)]
         return np.where(keys == _NEVER, 1.0, np.where(keys == _ALWAYS, 0.0, rates))
 
-    def problems(self, label: int, kind: ScoreType) -> Iterator[str]:
+    def problems(self, label: int, kind: floats.ScoreType) -> Iterator[str]:
         """Yield facts that do not follow from the band of n points, or are not in order."""
         yield from digest_problems(("normal", "anomalous")[label], self.n, self.digest)
         band = band_of(self.n, self.delta, self.top)
@@ -125,25 +96,25 @@ class CurveSide:
         levels = np.array([self.level, *self.bounds]), np.array([band.level, *band.bounds])
         if not np.allclose(*levels, rtol=_CLOSE, atol=0.0):
             yield f"the level and the bounds are not those of {self.n:,} points at delta = {self.delta}"
-        if any((a > b if label else a < b) for a, b in pairwise(map(order_key, self.scores))):
+        if any((a > b if label else a < b) for a, b in pairwise(map(floats.order_key, self.scores))):
             yield "the scores are not in the order of their ranks"
-        if not all(represents(kind, score) for score in self.scores):
+        if not all(floats.represents(kind, score) for score in self.scores):
             yield f"a score is not a {kind}"
 
 
-def _at(bound: Callable[[Bits], Rates], thresholds: ArrayLike) -> Any:
+def _at(bound: Callable[[floats.Bits], Rates], thresholds: ArrayLike) -> Any:
     """Return the bound at one threshold, or at each of many."""
     if np.ndim(thresholds):
-        return bound(order_keys(as_scores(thresholds, "thresholds")))
-    number = as_float(thresholds)
+        return bound(floats.order_keys(arguments.as_scores(thresholds, "thresholds")))
+    number = arguments.as_float(thresholds)
     if isnan(number):
         raise InputError(f"a threshold must be a number, got {quoted(thresholds)}")
-    return float(bound(np.array([order_key(number)], dtype=np.uint64))[0])
+    return float(bound(np.array([floats.order_key(number)], dtype=np.uint64))[0])
 
 
 def cells(scores: Iterable[float]) -> Rates:
     """Return a finite threshold from each range (a, b] with constant bounds, in its middle if possible."""
-    ends = from_order_keys(np.unique(order_keys(np.array(list(scores), dtype=np.float64))))
+    ends = floats.from_order_keys(np.unique(floats.order_keys(np.array(list(scores), dtype=np.float64))))
     if not ends.size:
         return np.zeros(1)
     low, high = ends[:-1], ends[1:]
@@ -201,7 +172,7 @@ class Curve(Traced, SavedAsJSON):
 
     normal: CurveSide
     anomalous: CurveSide
-    score_type: ScoreType = "float64"
+    score_type: floats.ScoreType = "float64"
     version: str = __version__
     provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
 
@@ -212,8 +183,8 @@ class Curve(Traced, SavedAsJSON):
     @property
     def confidence(self) -> float:
         """The confidence that all bounds of both rates hold together, by independent classes: eq. (97)."""
-        sides = self.normal, self.anomalous
-        return float_below(kept_together(*(confidence_left(side.delta) for side in sides)))
+        sure = (floats.confidence_left(side.delta) for side in (self.normal, self.anomalous))
+        return floats.float_below(floats.kept_together(*sure))
 
     @property
     def empty(self) -> bool:
@@ -286,9 +257,9 @@ class Curve(Traced, SavedAsJSON):
             name, asked, kept, other, side = "fpr", max_fpr, fpr, fnr, self.normal
         elif max_fnr is not None:
             name, asked, kept, other, side = "fnr", max_fnr, fnr, fpr, self.anomalous
-        ceiling = check_rate(f"max_{name}", asked)
+        ceiling = arguments.check_rate(f"max_{name}", asked)
         if (place := best(kept, other, ceiling)) is None:
-            least = f"the lowest bound is {rounded_up(kept.min())} (labels of the class: {side.n:,})"
+            least = f"the lowest bound is {floats.rounded_up(kept.min())} (labels of the class: {side.n:,})"
             raise InputError(f"no threshold keeps max_{name} = {ceiling!r}; {least}")
         return self.at(float(places[place]))
 
@@ -311,14 +282,14 @@ class Curve(Traced, SavedAsJSON):
         prevalence : float
             The share of anomalies among all points.
         """
-        share = check_rate("prevalence", prevalence)
+        share = arguments.check_rate("prevalence", prevalence)
         for name, cost in (("cost_fp", cost_fp), ("cost_fn", cost_fn)):
-            if not 0.0 < as_float(cost) < inf:
+            if not 0.0 < arguments.as_float(cost) < inf:
                 raise InputError(f"{name} must be a positive number, got {quoted(cost)}")
         places, fpr, fnr = self.steps()
         if not ((fpr < 1.0) | (fnr < 1.0)).any():
             raise InputError("no threshold bounds either rate below 1; label more points")
-        costs = as_float(cost_fp) * (1.0 - share) * fpr + as_float(cost_fn) * share * fnr
+        costs = arguments.as_float(cost_fp) * (1.0 - share) * fpr + arguments.as_float(cost_fn) * share * fnr
         # a threshold at which neither rate has a bound certifies nothing, whatever it costs
         return self.at(float(places[np.argmin(np.where(np.minimum(fpr, fnr) < 1.0, costs, inf))]))
 
@@ -382,9 +353,9 @@ class CurveRequest:
 
     def __post_init__(self) -> None:
         for name in ("delta_fpr", "delta_fnr"):
-            object.__setattr__(self, name, check_delta(name, getattr(self, name)))
+            object.__setattr__(self, name, arguments.check_delta(name, getattr(self, name)))
         for name in ("top_fpr", "top_fnr"):
-            object.__setattr__(self, name, check_top(name, getattr(self, name)))
+            object.__setattr__(self, name, arguments.check_top(name, getattr(self, name)))
 
     @classmethod
     def of_curve(cls, curve: Curve, anomaly_label: object = 1) -> "CurveRequest":
@@ -395,16 +366,16 @@ class CurveRequest:
     @property
     def label_text(self) -> str | None:
         """The label of anomalies as stored in a file; None stands for 0 and 1, or false and true."""
-        return label_text(self.anomaly_label)
+        return arguments.label_text(self.anomaly_label)
 
-    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
+    def ranks(self, sizes: tuple[int, int]) -> Iterator[memory.Rank]:
         """Yield the ranks at which both bands are anchored."""
         normal = band_of(sizes[0], self.delta_fpr, self.top_fpr).ranks.tolist()
         anomalous = band_of(sizes[1], self.delta_fnr, self.top_fnr).ranks.tolist()
-        yield from (Rank(0, sizes[0] - rank) for rank in normal)
-        yield from (Rank(1, rank + 1) for rank in anomalous)
+        yield from (memory.Rank(0, sizes[0] - rank) for rank in normal)
+        yield from (memory.Rank(1, rank + 1) for rank in anomalous)
 
-    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Curve:
+    def certify(self, *ranked: memory.Ranked, score_type: floats.ScoreType) -> Curve:
         """Return the curve of two classes, wherever their scores are stored."""
         normal, anomalous = ranked
         if normal.size == anomalous.size == 0:
@@ -414,10 +385,10 @@ class CurveRequest:
 
     def certify_scores(self, normal: ArrayLike, anomalous: ArrayLike) -> Curve:
         """Return the curve of two classes whose scores are in memory."""
-        given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
-        low, high = as_scores(given[0], "normal"), as_scores(given[1], "anomalous")
+        given = arguments.as_array(normal, "normal"), arguments.as_array(anomalous, "anomalous")
+        low, high = arguments.as_scores(given[0], "normal"), arguments.as_scores(given[1], "anomalous")
         if low.size and high.size:
-            warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-        classes = [partial(RankedInMemory, one, "scores", None) for one in (low, high)]
+            memory.warn_if_upside_down(memory.rough_auc(low, high), low.size, high.size)
+        classes = [partial(memory.RankedInMemory, one, "scores", None) for one in (low, high)]
         ranked = together(classes, min(low.size, high.size))
-        return self.certify(*ranked, score_type=type_of(*given))
+        return self.certify(*ranked, score_type=arguments.type_of(*given))

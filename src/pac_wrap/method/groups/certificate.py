@@ -10,27 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    ON_MISSING,
-    OnMissing,
-    Scores,
-    abstained_or_stopped,
-    as_anomaly_mask,
-    as_array,
-    check_aligned,
-    check_choice,
-    check_same_length,
-    missing_places,
-)
+from pac_wrap.base import arguments, floats
 from pac_wrap.base.codec import SavedAsJSON, plain, typed
-from pac_wrap.base.floats import (
-    confidence_left,
-    float_below,
-    flushes,
-    kept_together,
-    order_keys,
-    widened,
-)
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, inconsistencies, version_problems
@@ -88,23 +69,23 @@ class Certificates(Mapping[Group, Certificate]):
 _CHUNK: Final = 1 << 16
 
 
-def sets_of(exclusions: Numbers, scores: Scores, places: Codes) -> NDArray[np.bool_]:
+def sets_of(exclusions: Numbers, scores: arguments.Scores, places: Codes) -> NDArray[np.bool_]:
     """Return which labels are possible for each score, by the exclusions at its place: eq. (11)."""
     alarm, clear = exclusions
     never, open_ = np.isnan(alarm) | (alarm == inf), np.isnan(clear)
-    ends = [order_keys(np.nan_to_num(end, posinf=inf, neginf=-inf)) for end in (alarm, clear)]
+    ends = [floats.order_keys(np.nan_to_num(end, posinf=inf, neginf=-inf)) for end in (alarm, clear)]
     missing = np.isnan(scores)
-    values = order_keys(np.where(missing, 0.0, scores))
+    values = floats.order_keys(np.where(missing, 0.0, scores))
     normal = missing | never[places] | (values < ends[0][places])
     return np.stack([normal, missing | open_[places] | (values >= ends[1][places])], axis=1)
 
 
-def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
+def decided(rules: Numbers, scores: arguments.Scores, places: Codes) -> NDArray[np.int8]:
     """Return the verdict on each score by the rule at its place; every rule abstains on NaN."""
     low, high = rules
     # if the processor flushes subnormals to zero, only keys distinguish them
-    keyed = flushes()
-    ends = (order_keys(low), order_keys(high)) if keyed else (low, high)
+    keyed = floats.flushes()
+    ends = (floats.order_keys(low), floats.order_keys(high)) if keyed else (low, high)
     # inf is never reached; a single threshold at inf declares every point normal
     never, everything = high == inf, low == inf
     unusual = bool(everything.any())
@@ -112,7 +93,7 @@ def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
     for start in range(0, scores.size, _CHUNK):
         part, place = scores[start : start + _CHUNK], places[start : start + _CHUNK]
         missing = np.isnan(part)
-        values = order_keys(np.where(missing, 0.0, part)) if keyed else part
+        values = floats.order_keys(np.where(missing, 0.0, part)) if keyed else part
         with np.errstate(invalid="ignore"):
             alarm = values >= ends[1][place]
             alarm &= ~never[place]
@@ -130,8 +111,8 @@ def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
 def jointly(certificate: Head, *deltas: float) -> Decimal:
     """Return the confidence that ceilings with these deltas hold together: eqs. (53) and (97)."""
     if certificate.overlap.multiplies and are_independent(certificate.assumptions):
-        return kept_together(*map(confidence_left, deltas))
-    return confidence_left(*deltas)
+        return floats.kept_together(*map(floats.confidence_left, deltas))
+    return floats.confidence_left(*deltas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +167,7 @@ class GroupCertificate(Head, SavedAsJSON):
     def confidence(self) -> float | None:
         """The confidence that all groups' ceilings hold together: (53), (97); None without `together`."""
         deltas = (promise.delta for promise in self.asked.promises)
-        return float_below(jointly(self, *deltas)) if self.together else None
+        return floats.float_below(jointly(self, *deltas)) if self.together else None
 
     @property
     def certificates(self) -> Mapping[Group, Certificate]:
@@ -225,8 +206,8 @@ class GroupCertificate(Head, SavedAsJSON):
     def exclusions(self) -> Numbers:
         """The thresholds of each group's prediction sets, as `Certificate.exclusions`; NaN for none."""
         low, high = self.columns.rule
-        alarm, clear = order_keys(np.nan_to_num(self.columns.thresholds, posinf=inf, neginf=-inf))
-        single = order_keys(low) == order_keys(high)
+        alarm, clear = floats.order_keys(np.nan_to_num(self.columns.thresholds, posinf=inf, neginf=-inf))
+        single = floats.order_keys(low) == floats.order_keys(high)
         found = np.where((alarm <= clear) & ~single, self.columns.rule, self.columns.rule[::-1])
         # a single threshold at inf declares every point normal, and rules out nothing
         found[1, single & (high == inf)] = np.nan
@@ -244,7 +225,7 @@ class GroupCertificate(Head, SavedAsJSON):
         return np.append(own, np.array(never)[:, None], axis=1)
 
     def verdicts(
-        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
+        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: arguments.OnMissing = "abstain"
     ) -> NDArray[np.int8]:
         """Return the verdict on each score by the rule of its group: 1 (anomaly), 0 (normal) or -1 (abstain).
 
@@ -260,7 +241,7 @@ class GroupCertificate(Head, SavedAsJSON):
         return decided(self.rules, *self._judged(scores, groups, on_missing))
 
     def prediction_sets(
-        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
+        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: arguments.OnMissing = "abstain"
     ) -> NDArray[np.bool_]:
         """Return for each score whether label 0 and label 1 are possible, in two columns: eq. (11).
 
@@ -268,17 +249,19 @@ class GroupCertificate(Head, SavedAsJSON):
         """
         return sets_of(self.exclusions, *self._judged(scores, groups, on_missing))
 
-    def _judged(self, scores: ArrayLike, groups: GroupColumn, on_missing: OnMissing) -> tuple[Scores, Codes]:
+    def _judged(
+        self, scores: ArrayLike, groups: GroupColumn, on_missing: arguments.OnMissing
+    ) -> tuple[arguments.Scores, Codes]:
         """Return the scores and the places of their groups, after checking them; NaN is a missing score."""
-        check_aligned("scores", scores, "groups", groups)
-        given = as_array(scores, "scores")
+        arguments.check_aligned("scores", scores, "groups", groups)
+        given = arguments.as_array(scores, "scores")
         if given.ndim != 1 or given.dtype.kind not in "biuf":
             raise InputError(f"scores must be a column of numbers, got {given.dtype} of shape {given.shape}")
         places = self.lookup.places(groups)
-        check_same_length("scores", given.size, "groups", places.size)
-        check_choice("on_missing", on_missing, ON_MISSING)
-        abstained_or_stopped(missing_places(given), given.size, on_missing)
-        return widened(given), places
+        arguments.check_same_length("scores", given.size, "groups", places.size)
+        arguments.check_choice("on_missing", on_missing, arguments.ON_MISSING)
+        arguments.abstained_or_stopped(arguments.missing_places(given), given.size, on_missing)
+        return floats.widened(given), places
 
     def evaluate(
         self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
@@ -292,9 +275,9 @@ class GroupCertificate(Head, SavedAsJSON):
         anomaly_label : object
             The label that marks an anomaly.
         """
-        check_aligned("scores", scores, "labels", labels)
-        verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
-        check_same_length("scores", verdicts.size, "labels", marks.size)
+        arguments.check_aligned("scores", scores, "labels", labels)
+        verdicts, marks = self.verdicts(scores, groups), arguments.as_anomaly_mask(labels, anomaly_label)
+        arguments.check_same_length("scores", verdicts.size, "labels", marks.size)
         return measured(self, tallied(verdicts, marks, self.lookup.places(groups), len(self.groups)))
 
     def verify(

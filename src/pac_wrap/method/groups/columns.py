@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.base import floats
 from pac_wrap.base.codec import checksum, content_of
-from pac_wrap.base.floats import (
-    ScoreType,
-    from_order_keys,
-    is_flushed,
-    order_key,
-    order_keys,
-    shared_together,
-)
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificate import (
@@ -101,7 +94,7 @@ class Columns:
         rate, keys = column(np.float64, (own.rate for own in found)), (own.key for own in found)
         decided = {
             "budget": column(np.int64, (own.errors for own in found)),
-            "thresholds": np.where(np.isnan(rate), nan, from_order_keys(column(np.uint64, keys))),
+            "thresholds": np.where(np.isnan(rate), nan, floats.from_order_keys(column(np.uint64, keys))),
             "rate": rate,
             "delta": column(np.float64, (own.delta for own in found)),
             "ceilings": np.where(certified, column(np.float64, (own.ceiling for own in found)), nan),
@@ -147,7 +140,7 @@ class Columns:
 
         If two thresholds are used although one would be enough, points between them are not counted.
         """
-        overlapping = order_keys(self.rule[0]) != order_keys(self.rule[1])
+        overlapping = floats.order_keys(self.rule[0]) != floats.order_keys(self.rule[1])
         left = np.where(overlapping, np.maximum(0, self.beyond - self.errors), 0)
         return np.where(self.certified, left, self.n)
 
@@ -158,7 +151,7 @@ class Columns:
         share = self.undecided.sum(axis=0) / np.maximum(1, n)
         return np.lexsort((np.arange(n.size), -n, -share, ~self.empty))
 
-    def at(self, place: int, request: "Request", score_type: ScoreType) -> Certificate:
+    def at(self, place: int, request: "Request", score_type: floats.ScoreType) -> Certificate:
         """Return the certificate of a group, as `calibrate` makes it."""
         own = {column.name: getattr(self, column.name)[..., place].tolist() for column in fields(self)}
         (few, found), traffic = own["n"], None
@@ -172,7 +165,7 @@ class Columns:
                 own[name][label] for name in _TOLD
             )
             # the smallest threshold above the number below zero is -0.0, which has its own key
-            key = MINUS if isnan(edge) else order_key(edge) - (not edge and copysign(1.0, edge) < 0.0)
+            key = MINUS if isnan(edge) else floats.order_key(edge) - (not edge and copysign(1.0, edge) < 0.0)
             found, points = Found(rate, delta, errors, key, ceiling, level), (n, as_digest(digest))
             clauses.append(clause_of(one, found, points, none_of(beyond), certified=certified))
         separable = none_of(own["separable"])
@@ -224,7 +217,7 @@ FILED: Final = {one.name: KINDS[one.type] for one in fields(Columns) if not one.
 def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tuple[float, float]:
     """Return deltas with which all groups keep theirs, from the numbers of labels: eqs. (111) to (113)."""
     n, promises = points_counted(n, asked.of_traffic), [one.promise for one in asked_of(asked)]
-    equal = [shared_together(delta, n.shape[1]) for delta in (asked.delta_fpr, asked.delta_fnr)]
+    equal = [floats.shared_together(delta, n.shape[1]) for delta in (asked.delta_fpr, asked.delta_fnr)]
     if not isinstance(overlap, Abstain | Hold):
         return equal[0], equal[1]
     found = [asked.delta_fpr, asked.delta_fnr]
@@ -245,7 +238,7 @@ def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tupl
         if promise is not None and other is not None and promise.rate not in overlap.keeps:
             enough = n[1 - label] >= min_samples(other.at_calibration, found[1 - label])
             counted = int(np.count_nonzero(enough & (n[label] > 0)))
-            found[label] = shared_together(promise.delta, counted)
+            found[label] = floats.shared_together(promise.delta, counted)
     return found[0], found[1]
 
 
@@ -272,7 +265,7 @@ class Head(Traced):
     asked: Guarantee
     overlap: Overlap
     together: bool
-    score_type: ScoreType = "float64"
+    score_type: floats.ScoreType = "float64"
     pool: Certificate | None = None
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
@@ -317,7 +310,7 @@ def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], dict[str
 
 
 def columns_again(
-    request: "Request", groups: tuple[Group, ...], filed: dict[str, Any], score_type: ScoreType
+    request: "Request", groups: tuple[Group, ...], filed: dict[str, Any], score_type: floats.ScoreType
 ) -> Columns:
     """Return the columns of a file, after checking that the decision made again agrees with them."""
 
@@ -328,7 +321,7 @@ def columns_again(
 
     n, errors, budget, edges = (filed[name] for name in ("n", "errors", "budget", "thresholds"))
     asked, strategy = asked_of(request.guarantee), request.overlap
-    keys, blank = order_keys(np.where(np.isnan(edges), 0.0, edges)), np.full(len(groups), nan)
+    keys, blank = floats.order_keys(np.where(np.isnan(edges), 0.0, edges)), np.full(len(groups), nan)
     told = Told(
         n=points_counted(n, request.guarantee.of_traffic),
         found=[Found(blank, blank, *own, blank, blank) for own in zip(budget, keys, strict=True)],
@@ -383,7 +376,7 @@ def _packed(row: Any, name: str) -> Any:
         digits = np.array(listed, dtype=">u8").tobytes().hex()
         listed = [digits[start : start + 16] for start in range(0, len(digits), 16)]
     elif row.dtype.kind == "f":
-        if any(map(is_flushed, listed)):
+        if any(map(floats.is_flushed, listed)):
             raise CertificateError(
                 f"{name} holds a subnormal number, which this process would write as 0; call"
                 " torch.set_flush_denormal(False) before you save"

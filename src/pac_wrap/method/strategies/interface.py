@@ -14,30 +14,14 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from pac_wrap.base import floats
 from pac_wrap.base.arguments import as_float, check_choice
-from pac_wrap.base.floats import (
-    Floats,
-    ScoreType,
-    confidence_left,
-    from_order_key,
-    from_order_keys,
-    kept_together,
-    order_key,
-    rounding_edge,
-)
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Population, Promise, with_deltas
 from pac_wrap.method.rule import LARGEST, Rule
 from pac_wrap.ranks.memory import Rank, Ranked, count_below, kth_between, kth_smallest
-from pac_wrap.tails.bounds import (
-    Budget,
-    Sharing,
-    equal_deltas,
-    exact_confidence,
-    find_budget,
-    split_confidence,
-)
+from pac_wrap.tails import bounds
 
 # a number for one group, or an array with an entry for each of many groups
 Count = Any
@@ -48,7 +32,7 @@ DIGITS: Final = 1e-9
 # stands for None among counts; among numbers NaN does
 NO_COUNT: Final = -1
 # keys: never normal, never an anomaly, and the greatest threshold that a score of inf reaches
-MINUS, PLUS, REACHED = map(order_key, (-inf, inf, LARGEST))
+MINUS, PLUS, REACHED = map(floats.order_key, (-inf, inf, LARGEST))
 
 
 class Ranks(Protocol):
@@ -74,19 +58,19 @@ class Ranks(Protocol):
 class OneGroup:
     """The ranks of populations in one group, found one by one, wherever the scores are stored."""
 
-    def __init__(self, ranked: Sequence[Floats | Ranked]) -> None:
+    def __init__(self, ranked: Sequence[floats.Floats | Ranked]) -> None:
         self._ranked = ranked
         self.n = [one.size for one in ranked]
 
     def at(self, p: int, k: int) -> int:
-        return order_key(kth_smallest(self._ranked[p], k)) if 0 < k <= self.n[p] else MINUS
+        return floats.order_key(kth_smallest(self._ranked[p], k)) if 0 < k <= self.n[p] else MINUS
 
     def below(self, p: int, key: int) -> int:
-        return count_below(self._ranked[p], from_order_key(key))
+        return count_below(self._ranked[p], floats.from_order_key(key))
 
     def between(self, p: int, q: int, low: int, high: int, share: float) -> int:
-        ends = from_order_key(low), from_order_key(high)
-        return order_key(kth_between(self._ranked[p], self._ranked[q], *ends, share))
+        ends = floats.from_order_key(low), floats.from_order_key(high)
+        return floats.order_key(kth_between(self._ranked[p], self._ranked[q], *ends, share))
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
         if isinstance(self._ranked[0], Ranked):
@@ -126,14 +110,14 @@ class Found(NamedTuple):
     ceiling: Number
     level: Number
 
-    def budget(self, n: int) -> Budget | None:
+    def budget(self, n: int) -> bounds.Budget | None:
         """Return the budget of n points in the only group."""
         if self.rate != self.rate:
             return None
-        errors, usual = none_of(self.errors), find_budget(n, self.rate, self.delta)
+        errors, usual = none_of(self.errors), bounds.find_budget(n, self.rate, self.delta)
         if usual.errors == errors:
             return usual
-        return Budget(n, self.rate, self.delta, errors, exact_confidence(n, self.rate, errors))
+        return bounds.Budget(n, self.rate, self.delta, errors, bounds.exact_confidence(n, self.rate, errors))
 
 
 class Decision(NamedTuple):
@@ -220,7 +204,7 @@ def count_of(errors: int | None) -> int:
     return NO_COUNT if errors is None else errors
 
 
-def numbers_of(budget: Budget | None) -> tuple[float, float, int]:
+def numbers_of(budget: bounds.Budget | None) -> tuple[float, float, int]:
     """Return the rate, the delta and the errors of a budget, as NaN and -1 if there is none."""
     return (nan, nan, NO_COUNT) if budget is None else (budget.rate, budget.delta, count_of(budget.errors))
 
@@ -246,7 +230,7 @@ def misses(ranks: Ranks, p: int, tau: Key) -> Count:
 
 
 def kept(
-    asked: Sequence[Asked], ranks: Ranks, budget: Callable[[Promise, int], Budget] = Promise.budget
+    asked: Sequence[Asked], ranks: Ranks, budget: Callable[[Promise, int], bounds.Budget] = Promise.budget
 ) -> tuple[Found | None, ...]:
     """Return the result of each promise, with the ceilings kept as they were asked for."""
 
@@ -261,7 +245,7 @@ def kept(
     return tuple(of(p, one) for p, one in enumerate(asked))
 
 
-def at_budgets(asked: Sequence[Asked], ranks: Ranks, budgets: Sequence[Budget]) -> tuple[Found, ...]:
+def at_budgets(asked: Sequence[Asked], ranks: Ranks, budgets: Sequence[bounds.Budget]) -> tuple[Found, ...]:
     """Return the results for two given budgets in one group; the ceilings follow from their rates."""
     found = []
     for p, (one, budget) in enumerate(zip(asked, budgets, strict=True)):
@@ -322,15 +306,15 @@ def one_threshold(tau: int, within: Any) -> tuple[Key, Key]:
     return (low, high) if isinstance(within, np.ndarray) else (int(low), int(high))
 
 
-def ends_of(low: Key, high: Key, kind: ScoreType) -> tuple[Number, Number]:
+def ends_of(low: Key, high: Key, kind: floats.ScoreType) -> tuple[Number, Number]:
     """Return the two numbers of a rule, for scores that have not been rounded to a type yet: eq. (26)."""
     if kind == "float64" and isinstance(low, np.ndarray):
-        return from_order_keys(low), from_order_keys(high)
+        return floats.from_order_keys(low), floats.from_order_keys(high)
 
     def number(key: int) -> tuple[float]:
-        value = from_order_key(key)
+        value = floats.from_order_key(key)
         # inf stays: it means never, also for what rounds to inf
-        return (value if kind == "float64" or value == inf else rounding_edge(value, kind),)
+        return (value if kind == "float64" or value == inf else floats.rounding_edge(value, kind),)
 
     return each(number, low)[0], each(number, high)[0]
 
@@ -346,8 +330,8 @@ class Claim:
 
     asked: tuple[Promise, ...]
     certified: tuple[Promise, ...]
-    fpr: Budget | None
-    fnr: Budget | None
+    fpr: bounds.Budget | None
+    fnr: bounds.Budget | None
     rule: Rule
     sizes: tuple[int, int]
     crossing: tuple[int | None, int | None]
@@ -402,7 +386,7 @@ class Strategy(ABC):
         """The rates, FPR or FNR, whose ceilings are certified as requested."""
         return ()
 
-    def budget(self, promise: Promise, n: int) -> Budget:
+    def budget(self, promise: Promise, n: int) -> bounds.Budget:
         """Return the error budget of n points for a promise that is kept as requested."""
         return promise.budget(n)
 
@@ -442,7 +426,7 @@ class Strategy(ABC):
         if asked.max_fpr is None or asked.max_fnr is None or not self.multiplies:
             return asked.fixed
         if self.given or not self.fixed_sizes:
-            return with_deltas(asked, *(equal_deltas(asked.together),) * 2)
+            return with_deltas(asked, *(bounds.equal_deltas(asked.together),) * 2)
         return _shared(asked, sizes, ("FPR" not in self.keeps, "FNR" not in self.keeps))
 
     def confidences(self, claim: Claim, *, exact: bool = True) -> dict[str, Decimal]:
@@ -452,15 +436,15 @@ class Strategy(ABC):
             budget = claim.fpr if promise.rate == "FPR" else claim.fnr
             if budget is not None and budget.errors is not None:
                 own = Decimal(repr(budget.confidence)) if exact and promise.rate in self.keeps else Decimal(0)
-                sure[promise.name] = max(own, confidence_left(promise.delta))
+                sure[promise.name] = max(own, floats.confidence_left(promise.delta))
         return sure
 
     def joint(self, claim: Claim, *, independent: bool = True, exact: bool = True) -> Decimal:
         """Return the confidence that all certified ceilings hold together: eq. (97), or eq. (12)."""
         sure = self.confidences(claim, exact=exact)
         if independent and self.multiplies:
-            return kept_together(*sure.values())
-        return confidence_left(*(one.delta for one in claim.certified if one.name in sure))
+            return floats.kept_together(*sure.values())
+        return floats.confidence_left(*(one.delta for one in claim.certified if one.name in sure))
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return how many candidates may be tried, of which one is then certified."""
@@ -471,10 +455,10 @@ class Strategy(ABC):
 def _shared(asked: Guarantee, sizes: tuple[int, int], counted: tuple[bool, bool]) -> Guarantee:
     """Return a guarantee of two ceilings with deltas shared from its confidence by the sizes."""
     low, high = (
-        Sharing((n,), (promise.at_calibration,), own)
+        bounds.Sharing((n,), (promise.at_calibration,), own)
         for n, promise, own in zip(sizes, asked.promises, counted, strict=True)
     )
-    return with_deltas(asked, *split_confidence(asked.together or 0.0, low, high))
+    return with_deltas(asked, *bounds.split_confidence(asked.together or 0.0, low, high))
 
 
 def check_position(position: float) -> float:
