@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, certify_curve
-from pac_wrap.base.floats import ScoreType, just_below
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate, certify
 from pac_wrap.method.curves.curve import CurveRequest
@@ -45,18 +45,7 @@ class InMemory:
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
         self.rounds += 1
         cells = self.cells([(label, one) for label, one in enumerate(self.pair)], grid)
-        if max(grid.cells, default=1) == 1:
-            cells = self.without_ends(cells, grid)
         return cells, (kernels().mix(self.pair[0]), kernels().mix(self.pair[1]))
-
-    def without_ends(self, cells: Cells, grid: Grid) -> Cells:
-        """Return the cells between knots as an engine knows them that only adds up."""
-        both = np.concatenate(self.pair)
-        if not both.size:
-            return cells._replace(ends=False)
-        least = np.maximum([-inf, *grid.knots], both.min())
-        greatest = np.minimum([*map(just_below, grid.knots), inf], both.max())
-        return Cells(*cells[:3], least[cells.numbers], greatest[cells.numbers], ends=False)
 
     def count(self, grid: Grid, within: Some) -> Cells:
         self.rounds += 1

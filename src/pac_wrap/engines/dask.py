@@ -34,7 +34,7 @@ from pac_wrap.engines.frames import (
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.groups.calibrate import Block, Part
+from pac_wrap.method.groups.calibrate import Block, GroupSource, Part
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.values import NO_SCORES, Lookup, coded, merged
 from pac_wrap.method.kinds import coded_kinds, population_codes, populations_of
@@ -223,7 +223,7 @@ def _pairs(df: Any, anomaly_label: object, found: Mapping[Population, int | None
     return PartitionSource(run, anomaly_label, sample if len(keys) >= _SAMPLED else None, found)
 
 
-class GroupedFrame:
+class GroupedFrame(GroupSource):
     """The labelled scores of a frame by group: one shuffle brings each group into one partition."""
 
     def __init__(self, rows: Any, anomaly_label: object) -> None:
@@ -245,10 +245,6 @@ class GroupedFrame:
         """Return the points of some groups as one source."""
         chosen = self._rows["place"].isin(places.tolist())
         return _pairs(self._rows[chosen][["score", "mark"]], 1)
-
-    def origin(self) -> dict[str, Any]:
-        """Return no origin: a frame has no name."""
-        return {}
 
 
 def _in_states(frame: Any, columns: TrafficColumns, kind: ScoreType) -> Any:

@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from functools import partial, reduce
 from io import BytesIO
-from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ import numpy as np
 
 from pac_wrap.base.arguments import Scores, as_anomaly_mask
 from pac_wrap.base.files import scratch_folder
-from pac_wrap.base.floats import ScoreType, just_below, order_key
+from pac_wrap.base.floats import ScoreType, just_below
 from pac_wrap.engines.files import InspectedFiles, Layout
 from pac_wrap.engines.frames import (
     Engine,
@@ -36,7 +35,7 @@ from pac_wrap.engines.frames import (
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import MOST_KINDS
-from pac_wrap.method.groups.calibrate import Part, whole_groups
+from pac_wrap.method.groups.calibrate import GroupSource, Part, whole_groups
 from pac_wrap.method.groups.values import (
     MOST_GROUPS,
     NO_SCORES,
@@ -67,8 +66,6 @@ _COUNTED: Final = "count(*) AS scores", "min(score) AS least", "max(score) AS gr
 _PARTS: Final = {0: (1 << 22) - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
 # pieces of a grid that are spelled out; more would be too long for Java's compiler
 _SPELLED: Final = 8
-# knots of a grid between which rows are added up, rather than grouped
-_SUMS: Final = 12
 _WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
 _TEXTS: Final = ("string", "char", "varchar")
 # the column that a small table is joined by; no frame has one of this name
@@ -295,50 +292,8 @@ class SparkCounts:
 
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
         """Return the cells with scores and the sums of hashes of all classes; refuse wrong rows."""
-        few = self._count == 2 and len(grid.knots) <= _SUMS and all(cells == 1 for cells in grid.cells)
-        return (self._added_up(grid) if few else None) or self._grouped(grid)
-
-    def _added_up(self, grid: Grid) -> tuple[Cells, tuple[int, ...]] | None:
-        """Return the cells and hashes from sums over all rows, or None if something is wrong."""
-        # sums are variables, one comparison each; groups are a table in which every row must be looked up
-        rows = self._pairs.selectExpr(
-            "score", f"{self._class} AS class", "xxhash64(score) AS hash"
-        ).selectExpr("score", "hash", "IF(class = 1, 1L, 0L) AS mark", f"class < 0 OR {_MISSING} AS wrong")
-        ends = [f"score < {sql.quote_number(knot)}" for knot in grid.knots] + ["true"]
-        sums = ["sum(IF(wrong, 1L, 0L)) AS wrong", "min(score) AS least", "max(score) AS greatest"]
-        for place, below in enumerate(ends):
-            sums.append(f"sum(IF({below}, 1L, 0L)) AS all_{place}")
-            sums.append(f"sum(IF({below}, mark, 0L)) AS marked_{place}")
-        for shift, mask in _PARTS.items():
-            part = f"shiftrightunsigned(hash, {shift}) & {mask}"
-            sums.append(f"sum({part}) AS hash_{shift}")
-            sums.append(f"sum(IF(mark = 1, {part}, 0L)) AS marked_hash_{shift}")
-        (found,) = fetched(rows.selectExpr(*sums)).to_pylist()
-        if found["wrong"]:
-            return None
-        every, marked = (
-            np.diff([found[f"{name}_{place}"] or 0 for place in range(len(ends))], prepend=0)
-            for name in ("all", "marked")
-        )
-        counts = np.array([every - marked, marked])
-        labels, numbers = np.nonzero(counts)
-        # no score lies beyond the ends of its cell, nor beyond those of all scores
-        lows, highs = [-inf, *grid.knots], [*map(just_below, grid.knots), inf]
-        least = np.array([max(lows[cell], found["least"], key=order_key) for cell in numbers])
-        greatest = np.array([min(highs[cell], found["greatest"], key=order_key) for cell in numbers])
-        whole, anomalous = (
-            sum((found[f"{name}_{shift}"] or 0) << shift for shift in _PARTS)
-            for name in ("hash", "marked_hash")
-        )
-        sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, ends=False)
-        return sure, (whole - anomalous, anomalous)
-
-    def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
-        """Return the cells and hashes from groups of rows, or raise an error."""
-        sums = [
-            f"sum(shiftrightunsigned(hash, {shift}) & {mask}) AS hash_{shift}"
-            for shift, mask in _PARTS.items()
-        ]
+        parts = _PARTS.items()
+        sums = [f"sum(shiftrightunsigned(hash, {one}) & {mask}) AS hash_{one}" for one, mask in parts]
         while True:
             pieces = self._pairs.selectExpr("score", f"{self._class} AS class", f"{_piece(grid)} AS piece")
             number = f"WHEN {_MISSING} THEN {_NO_SCORE} ELSE {self._number(grid)} END AS number"
@@ -525,7 +480,7 @@ def group_sql(df: Any, group: str) -> str:
     return f"IF(isnan({column}), NULL, {value})" if kind == "DOUBLE" else value
 
 
-class GroupedFrame:
+class GroupedFrame(GroupSource):
     """The labelled scores of a frame by group: one shuffle brings the rows of each group together."""
 
     def __init__(self, rows: Any, score_type: ScoreType, anomaly_label: object) -> None:
@@ -563,10 +518,6 @@ class GroupedFrame:
         few = self._numbered.sparkSession.createDataFrame(pa.table({"place": places}))
         rows = self._numbered.join(functions.broadcast(few), "place", "left_semi")
         return CountedSource(SparkCounts(rows.selectExpr("score", "mark AS label"), self.score_type, 1))
-
-    def origin(self) -> dict[str, Any]:
-        """Return no origin: a frame has no name."""
-        return {}
 
 
 def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any]) -> Iterator[Any]:

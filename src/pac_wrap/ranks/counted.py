@@ -102,8 +102,6 @@ class Cells(NamedTuple):
     counts: Counts
     least: Scores
     greatest: Scores
-    # whether these two occur, instead of being the least and the greatest that a cell may hold
-    ends: bool = True
 
 
 class Some(NamedTuple):
@@ -185,8 +183,6 @@ class Spread(NamedTuple):
         counts, origin = cells.counts[mine], (grid << 32) + cells.numbers[mine]
         if (counts < 1).any() or (low > high).any():
             raise InputError(CHANGED)
-        if not cells.ends:
-            return cls.of(low, high, counts, origin)
         if ((counts == 1) & (low < high)).any():
             raise InputError(CHANGED)
         wide = low < high

@@ -389,10 +389,7 @@ class GroupSource(Protocol):
     groups: tuple[Group, ...]
     # how many normal and anomalous points each group has
     n: Counts
-
-    @property
-    def score_type(self) -> ScoreType:
-        """The type of the scores."""
+    score_type: ScoreType
 
     def calibrated(self, request: Request) -> Part:
         """Return the results of all groups, in their order, each calibrated where its rows are stored."""
@@ -401,7 +398,8 @@ class GroupSource(Protocol):
         """Return the points of some groups as one source."""
 
     def origin(self) -> dict[str, Any]:
-        """Return the facts for a provenance of the scores."""
+        """Return the facts for a provenance of the scores; nothing if they have no name."""
+        return {}
 
 
 def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertificate:
