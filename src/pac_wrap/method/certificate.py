@@ -842,6 +842,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         prevalence: Prevalence | None = None,
         metrics: Metrics | None = None,
         detector: str | None = None,
+        reviews: ArrayLike | None = None,
+        audits: ArrayLike | None = None,
     ) -> None:
         """Write a report as a self-contained HTML page, Markdown, JSON or a picture, by the file's name.
 
@@ -858,6 +860,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             Error rates on held-out points, made by `evaluate`.
         detector : str, optional
             The name of the detector.
+        reviews, audits : array-like, optional
+            For a certificate of traffic, whose scores come first: its reviews, and the points drawn for
+            audit. Then the page shows right and wrong alarms, and what more reviews would give.
 
         Raises
         ------
@@ -866,7 +871,10 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         """
         from pac_wrap.report.render import write
 
-        write(self, path, normal, anomalous, metrics=metrics, detector=detector, prevalence=prevalence)
+        more: dict[str, Any] = {"metrics": metrics, "prevalence": prevalence}
+        if self.traffic is not None:
+            more = {"reviews": reviews, "audits": audits}
+        write(self, path, normal, anomalous, detector=detector, **more)
 
     def plot(self, normal: ArrayLike, anomalous: ArrayLike, ax: "Axes | None" = None) -> "Axes":
         """Return axes with the scores of both classes and the thresholds drawn; needs matplotlib.

@@ -133,6 +133,7 @@ def facts_of(name: str, texts: "Iterator[str] | list[str] | tuple[str, ...]") ->
 # by the names of classes, so that only the module in use is loaded
 _BUILDERS: Final = {
     "Report": ("certificate", "account_of_certificate"),
+    "Traffic": ("traffic", "account_of_traffic"),
     "Certificate": ("certificate", "account_of_certificate"),
     "GroupCertificate": ("groups", "account_of_groups"),
     "ClassCertificate": ("results", "account_of_classes"),
@@ -141,6 +142,7 @@ _BUILDERS: Final = {
     "Monitor": ("monitor", "account_of_monitor"),
 }
 _IN_SHORT: Final = {
+    "Traffic": ("traffic", "traffic_in_short"),
     "Certificate": ("sentences", "account_in_short"),
     "GroupCertificate": ("groups", "groups_in_short"),
 }
@@ -149,7 +151,8 @@ _IN_SHORT: Final = {
 def account_of(result: Any, *about: Any, brief: bool = False, **more: Any) -> Account:
     """Return the account of a result and what is told about it; `brief`, only its short account."""
     builders = _BUILDERS | (_IN_SHORT if brief else {})
-    names = (one.__name__ for one in type(result).__mro__)
+    of_traffic = ("Traffic",) * (getattr(result, "traffic", None) is not None)
+    names = (*of_traffic, *(one.__name__ for one in type(result).__mro__))
     module, function = next(builders[name] for name in names if name in builders)
     account: Account = getattr(import_module(f"pac_wrap.report.{module}"), function)(result, *about, **more)
     return account

@@ -112,6 +112,12 @@ def _sections(report: sentences.Report) -> Iterator[Section]:
         yield _shift(certificate)
         yield _reached(certificate)
         yield _plan(certificate)
+    yield from origins(report)
+
+
+def origins(report: sentences.Report) -> Iterator[Section]:
+    """Yield the certificate itself, and the software and scores that it was made from."""
+    certificate, kinds = report.certificate, report.certificate.by_kind
     text = certificate.to_json()
     yield embedded(text, "The rule")
     if not kinds:
@@ -119,6 +125,7 @@ def _sections(report: sentences.Report) -> Iterator[Section]:
     digests = []
     for one in certificate.clauses:
         name = f"{one.of.label.capitalize()} {sentences.called(one) if kinds else 'scores'}"
+        name = name if certificate.traffic is None else str(one.of).capitalize()
         digests.append((name, one.digest or "none: the database could not compute it"))
     digests.append(("Certificate (its checksum)", checksum_of(text)))
     yield software(certificate.version, tuple(digests), () if kinds else _origin(report))
@@ -144,14 +151,19 @@ def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
     return Section("Verdicts", items, "verdicts", key=key, value=said)
 
 
-def assumptions(texts: tuple[str, ...], *more_not_promised: str) -> Section:
+def assumptions(
+    texts: tuple[str, ...],
+    *more_not_promised: str,
+    breaks: tuple[str, ...] = _BREAKS,
+    limits: tuple[str, ...] = _NOT_PROMISED,
+) -> Section:
     """Return the assumptions, the events that break them, and the limits of the promise."""
     return Section(
         "Assumptions and limits",
         (
             Points(tuple(map(sentence, texts)), "The promise assumes:", "assumptions"),
-            Points(_BREAKS, "These break it:", "breaks"),
-            Points((*more_not_promised, *_NOT_PROMISED), "It does not cover:", "not_promised"),
+            Points(breaks, "These break it:", "breaks"),
+            Points((*more_not_promised, *limits), "It does not cover:", "not_promised"),
         ),
         "assumptions",
     )
@@ -188,10 +200,11 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
 
 def _origin(report: sentences.Report) -> Pairs:
     source, rows = report.source, [("Detector", report.detector)] if report.detector else []
+    labels = "labels" if report.certificate.traffic is None else "reviews"
     if source is not None:
         rows += [("Table of scores", table) for table in source.tables[:_TABLES]]
         rows += [("More tables", f"{len(source.tables) - _TABLES:,}")] * (len(source.tables) > _TABLES)
-        rows += [("Column of scores", source.score), ("Column of labels", source.label)]
+        rows += [("Column of scores", source.score), (f"Column of {labels}", source.label)]
     return tuple((name, visible(text)) for name, text in rows)
 
 

@@ -1,23 +1,24 @@
 """Figures of certificates and results: each function returns matplotlib Axes, without pyplot or a display."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from io import BytesIO, StringIO
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_scores
+from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.rule import Rule
 from pac_wrap.report.numbers import ceiling, minus, number, sure, written_alike
-from pac_wrap.report.pictures import Window, flags, not_drawn
+from pac_wrap.report.pictures import Window, by_review, flags, not_drawn
 from pac_wrap.report.sentences import CONSEQUENCES, ranges
 
 try:
@@ -239,13 +240,7 @@ def plot_scores(
     ax, style = prepare(ax, dark)
     rule = certificate.rule
     window = Window.around(list(classes.values()), [rule.normal_below, rule.anomaly_from])
-    ax.set_xlim(window.low, window.high)
-    for most in range(7, 0, -1):  # as many ticks as fit with their labels
-        ticks = plain_ticks(ax.xaxis, most).tick_values(window.low, window.high)
-        labels = written_alike(tick for tick in ticks if tick in window)
-        if sum(text_width(label, style.size) + 1.5 * style.size for label in labels) <= room(ax):
-            break
-    plain_ticks(ax.yaxis, 5)
+    _score_axis(ax, style, window)
     edges = np.linspace(window.low, window.high, _BINS + 1)
     handles: list[Artist] = []
     highest = 1.0
@@ -267,18 +262,59 @@ def plot_scores(
             )
         )
     ax.set_ylim(0.0, highest)
+    label_axes(ax, style, "score (higher is more anomalous)", "share of the class (%)")
+    notes = not_drawn(window, **classes), CONSEQUENCES.get(frozenset(ranges(rule)))
+    return _told(ax, style, window, rule, handles, notes)
+
+
+def plot_alarms(rule: Rule, scores: Scores, verdicts: NDArray[np.int8], ax: Axes | None = None) -> Axes:
+    """Draw the highest scores of traffic in bars: found right, found wrong, and not reviewed."""
+    window, parts = by_review(rule, scores, verdicts)
+    ax, style = prepare(ax)
+    _score_axis(ax, style, window)
+    edges, base = np.linspace(window.low, window.high, _BINS + 1), np.zeros(_BINS)
+    looks: tuple[dict[str, Any], ...] = (
+        {"facecolor": (style.anomalous, 0.85), "edgecolor": style.anomalous},
+        {"facecolor": "none", "edgecolor": style.normal, "hatch": "////"},
+        {"facecolor": "none", "edgecolor": style.muted},
+    )
+    handles: list[Artist] = []
+    for (name, part), look in zip(parts.items(), looks, strict=True):
+        above = base + np.histogram(part, edges)[0]
+        label = f"{name.replace('_', ' ')}, {np.count_nonzero(part <= window.high):,}"
+        handles.append(ax.stairs(above, edges, baseline=base, fill=True, linewidth=1.0, label=label, **look))
+        base = above
+    ax.set_ylim(0.0, max(1.0, 1.05 * base.max()))
+    label_axes(ax, style, "score (higher is more anomalous)", "points of traffic")
+    note = "" if rule.anomaly_from < inf else "No alarm is ever raised."
+    return _told(ax, style, window, rule, handles, (not_drawn(window, **parts), note))
+
+
+def _score_axis(ax: Axes, style: Style, window: Window) -> None:
+    """Put a scale of scores below, with as many ticks as fit with their labels, and one of shares."""
+    ax.set_xlim(window.low, window.high)
+    for most in range(7, 0, -1):  # as many ticks as fit with their labels
+        ticks = plain_ticks(ax.xaxis, most).tick_values(window.low, window.high)
+        labels = written_alike(tick for tick in ticks if tick in window)
+        if sum(text_width(label, style.size) + 1.5 * style.size for label in labels) <= room(ax):
+            break
+    plain_ticks(ax.yaxis, 5)
+
+
+def _told(
+    ax: Axes, style: Style, window: Window, rule: Rule, handles: list[Artist], notes: Iterable[str | None]
+) -> Axes:
+    """Draw undecided scores, and write the thresholds, the notes and the legend above."""
     if rule.ambiguity_region is not None:
         low, high = (float(end) for end in np.clip(rule.ambiguity_region, window.low, window.high))
         look: dict[str, Any] = {"facecolor": style.faint, "linewidth": 0.0, "zorder": 0.5}
         handles.append(ax.axvspan(low, high, label="undecided", **look))
-    label_axes(ax, style, "score (higher is more anomalous)", "share of the class (%)")
     strip = Strip(ax, style)
     ends = {"normal": rule.normal_below, "anomaly": rule.anomaly_from}
     for flag in reversed(flags(window, rule)):
         strip.flag(ends[flag.text.split()[0]], flag.text, flag.anchor)
-    for note in (not_drawn(window, *classes.values()), CONSEQUENCES.get(frozenset(ranges(rule)))):
-        if note:
-            strip.note(note)
+    for note in filter(None, notes):
+        strip.note(note)
     strip.legend(handles, columns=3)
     return ax
 

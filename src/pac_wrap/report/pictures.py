@@ -8,6 +8,7 @@ from math import ceil, floor, inf, isinf, log10
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import LEAST_DELTA, Scores
 from pac_wrap.errors import UpsideDownWarning
@@ -26,6 +27,7 @@ _STRETCH: Final = 2.0
 _MARGIN: Final = 0.02
 Drawing = dict[str, Any]  # what a template draws, by the names it has there
 _BINS: Final = 50
+_FEW_ALARMS: Final = 20  # lower scores that are drawn beside few alarms
 _STEPS: Final = 600
 _CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
 _FEW_CHARACTERS: Final = 16  # in a small one
@@ -109,17 +111,17 @@ class Line:
 Lines = tuple[Line, ...]
 
 
-def not_drawn(window: Window, normal: Scores, anomalous: Scores) -> str:
+def not_drawn(window: Window, **classes: Scores) -> str:
     """Return in words how many scores are far away or infinite, and at which edge they would be."""
     found = []
     for edge, end in (("left", -inf), ("right", inf)):
         counted: dict[str, list[str]] = {"off scale": [], f"at {minus(str(end))}": []}
-        for name, scores in (("normal", normal), ("anomalous", anomalous)):
+        for name, scores in classes.items():
             outside = np.count_nonzero(scores < window.low if edge == "left" else scores > window.high)
             infinite = np.count_nonzero(scores == end)
             for where, count in zip(counted, (outside - infinite, infinite), strict=True):
                 if count:
-                    counted[where].append(f"{count:,} {name}")
+                    counted[where].append(f"{count:,} {name.replace('_', ' ')}")
         found += [f"{' and '.join(those)} {where} ({edge})" for where, those in counted.items() if those]
     return f"Not drawn: {'; '.join(found)}." if found else ""
 
@@ -130,6 +132,37 @@ def scores_picture(rule: Rule, normal: Scores, anomalous: Scores) -> Drawing:
     scores, tails = histograms(window, normal, anomalous)
     around = {"window": window, "sizes": (normal.size, anomalous.size)}
     return around | {"scores": scores, "tails": tails} | thresholds(window, rule)
+
+
+def by_review(rule: Rule, scores: Scores, verdicts: NDArray[np.int8]) -> tuple[Window, dict[str, Scores]]:
+    """Return the range of the highest scores, about twice as many as alarms, and those in it by review."""
+    known, kinds = scores[~np.isnan(scores)], {"right": 1, "wrong": 0, "not_reviewed": -1}
+    rank = min(known.size, 2 * int(np.count_nonzero(known >= rule.anomaly_from)) + _FEW_ALARMS)
+    low = kth_largest(known, rank) if rank else 0.0
+    if np.count_nonzero(known >= low) > 2 * rank and known.max() > low:
+        low = float(known[known > low].min())  # so many scores are equal that they would dwarf the others
+    window = Window.around([known[known >= low]], [rule.anomaly_from])
+    high = scores >= window.low
+    return window, {name: scores[high & (verdicts == code)] for name, code in kinds.items()}
+
+
+def alarms_picture(rule: Rule, scores: Scores, verdicts: NDArray[np.int8]) -> Drawing:
+    """Return the highest scores in bars, those found right below, then those found wrong, and the others."""
+    window, parts = by_review(rule, scores, verdicts)
+    counts = [np.histogram(part, _BINS, (window.low, window.high))[0] for part in parts.values()]
+    top = max(1, int(np.sum(counts, axis=0).max()))
+    bars, base = [], np.zeros(_BINS)
+    for name, count in zip(parts, counts, strict=True):
+        base = base + count
+        places = ((i, 1.0 - base[i] / (1.08 * top), count[i] / (1.08 * top)) for i in np.flatnonzero(count))
+        bars += [(name, f"{100.0 * i / _BINS:g}", y.item(), height.item()) for i, y, height in places]
+    step = max(1, round(_round_step(top, 4)))
+    levels = tuple(
+        Line(f"{100.0 - 100.0 * n / (1.08 * top):.1f}", f"{n:,}") for n in range(step, top + 1, step)
+    )
+    drawn = {"bars": bars, "width": f"{100.0 / _BINS:g}", "levels": levels, "ticks": _ticks(window)}
+    sizes = {name.replace("_", " "): int(count.sum()) for name, count in zip(parts, counts, strict=True)}
+    return drawn | {"sizes": sizes, "beyond": not_drawn(window, **parts)} | thresholds(window, rule)
 
 
 def multiple(window: Window, rule: Rule, normal: Scores, anomalous: Scores, name: str, words: str) -> Drawing:
@@ -153,7 +186,7 @@ def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Drawi
     )
     low = 10.0 ** floor(log10(float(heights[heights > 0].min(initial=1.0)) / 2.0))
     tails = [np.where(share > 0, _on_log(np.maximum(share, low), low), 0.0) for share in shares]
-    around = {"ticks": _ticks(window), "beyond": not_drawn(window, normal, anomalous)}
+    around = {"ticks": _ticks(window), "beyond": not_drawn(window, normal=normal, anomalous=anomalous)}
     linear = _outlines([share / (1.08 * top) for share in shares]) | {"levels": levels}
     return around | linear, around | _outlines(tails) | {"levels": _log_levels(low)}
 

@@ -23,9 +23,8 @@ from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule, Verdict
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import is_upside_down, rough_auc
-from pac_wrap.report.account import Account, Fact, Status, facts_of, sentence
+from pac_wrap.report.account import Account, Fact, Status, account_of, facts_of, sentence
 from pac_wrap.report.numbers import about, ceiling, confidence, percent, shortened, sure, told_apart
-from pac_wrap.report.traffic import facts_in_short, headline_of, status_of
 from pac_wrap.tails.bounds import Budget, Rate, upper_bound
 
 # [low, high), None for an open end, which includes infinite scores
@@ -62,7 +61,7 @@ _BRIEFLY: Final = {
     Assumption.LABELS: "no more label noise than is tolerated",
     Assumption.WEIGHTS: "weights that are right and nowhere exceed their bound",
     Assumption.POOLED: "independent points, and groups in the mix of the calibration points",
-    Assumption.TRAFFIC: "a random sample of all that comes",
+    Assumption.TRAFFIC: "points that are a random sample of all that comes",
     Assumption.STEADY: "no shift of traffic",
     Assumption.REVIEWED: "reviews that find only anomalies anomalous",
     Assumption.ANOMALIES: "labelled anomalies that are random ones",
@@ -146,16 +145,6 @@ def account_in_short(result: Certificate | Report) -> Account:
     certificate, kinds = report.certificate, report.certificate.by_kind
     known, source = certificate.provenance or Provenance(), report.source
     column, tables = (None, None) if source is None else (source.score, source.tables)
-    if certificate.traffic is not None:
-        rule = rule_words(certificate.rule)
-        told = (
-            *facts_in_short(certificate, rule, briefly(certificate.assumptions)),
-            *made_facts(certificate),
-        )
-        heading = title(report.detector, known, column).replace("Error rates", "Alarms")
-        names, form = subtitle(known, tables), ("pac-wrap report of traffic", 1)
-        status, headline = status_of(certificate), headline_of(certificate)
-        return Account(heading, names, status, headline, facts=told, form=form)
     return Account(
         title(report.detector, known, column) + ", by kind" * kinds,
         subtitle(known, tables),
@@ -392,7 +381,7 @@ def noted_facts(known: Provenance | None) -> Iterator[Fact]:
 def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
     """Return sentences about the missing labels and about the errors that one threshold would make."""
     if certificate.traffic is not None:
-        return (headline_of(certificate),)
+        return tuple(account_of(certificate, brief=True).headline.splitlines())
     sentences = []
     for side in sides_of(certificate):
         budget = side.budget
@@ -414,7 +403,7 @@ def shortfall_of(certificate: Certificate) -> str | None:
     if not certificate.empty:
         return None
     if certificate.traffic is not None:
-        return headline_of(certificate).split("confidence. ")[-1]
+        return account_of(certificate, brief=True).headline.splitlines()[-1]
     asked = [side for side in sides_of(certificate) if side.asked is not None]
     if all(side.ceiling is None for side in asked):
         return f"nothing is promised: {certificate.overlap.unreached}; every point is left undecided"

@@ -1,24 +1,176 @@
 """The account of a certificate of traffic, in an operator's words: alarms, wrong ones, the next reviews."""
 
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil, inf, log10
+from typing import Any, Final
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pac_wrap.base.arguments import as_scores
+from pac_wrap.base.floats import rounded, rounded_up
 from pac_wrap.base.text import amount
+from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.promise import Clause, Error, Promise
-from pac_wrap.method.provenance import Traffic
-from pac_wrap.report.account import Fact, Status, facts_of
-from pac_wrap.report.numbers import ceiling, confidence, least, sure
+from pac_wrap.method.promise import Assumption, Clause, Error, Promise
+from pac_wrap.method.provenance import Provenance, Traffic
+from pac_wrap.method.rule import Verdict
+from pac_wrap.method.traffic.calibrate import as_reviews, calibrate_traffic, ranks_tested
+from pac_wrap.ranks.memory import kth_largest
+from pac_wrap.report import certificate as pages
+from pac_wrap.report import sentences
+from pac_wrap.report.account import (
+    Account,
+    Fact,
+    Figure,
+    Item,
+    Points,
+    Section,
+    Status,
+    Table,
+    facts_of,
+    sentence,
+)
+from pac_wrap.report.numbers import ceiling, confidence, least, percent, sure, told_apart
+from pac_wrap.report.pictures import alarms_picture
 
-_WORDS = {
+# the reviews that are looked ahead
+_MORE: Final = 50
+_DO: Final = {
     "max_alarms": "raise an alarm",
     "max_false_alarms": "raise a false alarm",
-    "max_fpr": "of the normal ones raise a false alarm",
+    "max_fpr": "of normal points raise a false alarm",
     "max_fnr": "of anomalies are missed",
 }
+_ROWS: Final = {"max_alarms": "alarms", "min_precision": "right", "max_false_alarms": "wrong"}
+_MEANT: Final = {
+    Verdict.NORMAL: "No alarm.",
+    Verdict.ABSTAIN: "Undecided: someone has to look at these points.",
+    Verdict.ANOMALY: "Alarm.",
+}
+_BREAKS: Final = (
+    "Traffic of busy hours alone, or alarms alone, in place of a random sample of all that comes.",
+    "A detector that was trained on this traffic, or that is retrained or rescaled after the calibration.",
+    "Reviewers who call wrong alarms right more often than the promise tolerates.",
+    "Dependent points, such as many records of one incident: there is then less evidence than their number"
+    " says.",
+    "A shift of traffic: future points that differ from these more than by chance.",
+    "Choosing among several certificates after seeing them, unless they shared delta beforehand.",
+)
+_NOT_PROMISED: Final = (
+    "The number on a single day: the promise is about the average of many days, and days vary around it.",
+    "The alarms of one kind or group of points by itself.",
+    "Anything about a single point.",
+)
 
 
-def status_of(certificate: Certificate) -> Status:
-    """Return whether all, some or none of the promises about traffic are certified."""
+def traffic_in_short(certificate: Certificate, source: Any = None, detector: str | None = None) -> Account:
+    """Return the account of a certificate of traffic without its sections."""
+    known = certificate.provenance or Provenance()
+    column, tables = (None, None) if source is None else (source.score, source.tables)
+    return Account(
+        sentences.title(detector, known, column).replace("Error rates", "Alarms"),
+        sentences.subtitle(known, tables),
+        _status(certificate),
+        _headline(certificate),
+        facts=tuple(_facts(certificate)),
+        form=("pac-wrap report of traffic", 1),
+    )
+
+
+def account_of_traffic(
+    certificate: Certificate,
+    scores: ArrayLike | None = None,
+    anomalous: ArrayLike | None = None,
+    *,
+    reviews: ArrayLike | None = None,
+    audits: ArrayLike | None = None,
+    source: Any = None,
+    detector: str | None = None,
+) -> Account:
+    """Return the account of a certificate of traffic; with its scores, the picture and the next reviews."""
+    first: list[Item] = [sentence(_alarms(certificate))]
+    account, own = traffic_in_short(certificate, source, detector), None
+    if scores is not None:
+        if not certificate.verify(scores, anomalous, reviews=reviews, audits=audits):
+            raise InputError(
+                "these scores and reviews are not those the certificate was made from; pass all that"
+                " calibrated, in the same order"
+            )
+        own = _Own(certificate, scores, reviews, {"anomalous": anomalous, "audits": audits})
+        alt = f"Histogram of the highest scores, by review. {first[0]}"
+        drawn = certificate.rule, own.scores, own.verdicts
+        first.append(Figure("alarms", alarms_picture(*drawn), alt=alt))
+        account = replace(account, picture=Figure("alarms", drawn, alt=alt))
+    sections = (
+        Section(items=tuple(first)),
+        _practice(certificate),
+        *_next(certificate, own),
+        _promises(certificate),
+        _verdicts(certificate, own),
+        pages.assumptions(sentences.assumed(certificate), breaks=_BREAKS, limits=_NOT_PROMISED),
+        *pages.origins(sentences.Report(certificate, source=source, detector=detector)),
+    )
+    return replace(account, sections=sections)
+
+
+class _Own:
+    """The scores and reviews that calibrated, and what more reviews of them would give."""
+
+    def __init__(
+        self, certificate: Certificate, scores: ArrayLike, reviews: Any, more: dict[str, Any]
+    ) -> None:
+        self.certificate, self._more = certificate, more
+        self.scores = rounded(as_scores(scores, "scores", missing=True), certificate.score_type)
+        self.verdicts = as_reviews(reviews, self.scores.size)
+        asked = [
+            one.asked for one in certificate.of("normal") if one.asked and one.of.error is not Error.ALARM
+        ]
+        self._coin = min((one.reviews.rate for one in asked if one.reviews), default=1.0)
+        # the highest scores without a review; what coins passed over stays so
+        unseen = np.flatnonzero((self.verdicts < 0) & ~np.isnan(self.scores) & bool(asked))
+        if self._coin < 1.0:
+            unseen = unseen[self.scores[unseen] < self.scores[self.verdicts >= 0].min(initial=inf)]
+        if unseen.size > (most := ceil(_MORE / self._coin)):
+            unseen = unseen[self.scores[unseen] >= kth_largest(self.scores[unseen], most)]
+        places = (np.arange(_MORE) / self._coin).astype(np.intp)
+        highest = unseen[np.argsort(-self.scores[unseen], kind="stable")]
+        self.waiting = highest[places[places < highest.size]]
+
+    @property
+    def wrong_left(self) -> int | None:
+        """After how many more wrong alarms no review lowers the threshold; None if that is unknown."""
+        own = [one for one in self.certificate.of("normal") if one.of.error is not Error.ALARM]
+        if len(own) != 1 or own[0].of.label == "alarms" or not self.waiting.size or self._coin < 1.0:
+            return None
+        above = self.scores >= self.scores[self.waiting[0]]
+        return max(0, (own[0].errors or 0) + 1 - int(np.count_nonzero(above & (self.verdicts == 0))))
+
+    def ahead(self) -> Iterator[tuple[int, str, Certificate]]:
+        """Yield what the next reviews give if all are right, and if as many are right as until now."""
+        seen, n = _seen(self.certificate), self.waiting.size
+        known = seen.right + (seen.wrong or 0)
+        share, said = (seen.right / known, "as until now") if known else (0.5, "a guess")
+        for part, words in {1.0: "", share: f", {percent(share)} {said}"}.items() if n else ():
+            right = np.diff(np.round(np.arange(n + 1) * part)) > 0
+            verdicts = np.where(self.verdicts < 0, np.nan, self.verdicts)
+            verdicts[self.waiting] = right
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PACWrapWarning)
+                made = calibrate_traffic(
+                    self.scores.astype(self.certificate.score_type),
+                    verdicts,
+                    self.certificate.guarantee,
+                    independent=Assumption.APART in self.certificate.assumptions,
+                    **self._more,
+                )
+            count = int(np.count_nonzero(right))
+            yield count, f"if {count:,} of the next {n:,} are right{words}", made
+
+
+def _status(certificate: Certificate) -> Status:
     lacking = [one for one in certificate.clauses if one.lacking]
     if not lacking:
         return Status("certified", "certified", 0)
@@ -33,81 +185,238 @@ def _about(one: Clause) -> str:
     )
 
 
-def _most(promise: Promise) -> str:
-    """Return a ceiling in words: points per so many points, or a share."""
-    if promise.limit is not None and len(promise.limit) > 1:
-        return f"{promise.limit[0]:,.12g} of {promise.limit[1]:,.0f} points"
-    of = " of points" if promise.of.label == "traffic" else " "
-    return f"{ceiling(promise.ceiling)}{of}".rstrip()
-
-
-def headline_of(certificate: Certificate) -> str:
-    """Return the promises in one sentence, and the promises that are lacking in another."""
-    kept = certificate.promises
-    said = []
-    for one in kept:
-        if one.error is Error.WRONG_ALARM:
-            said.append(f"at least {least((one.limit or (1.0 - one.ceiling,))[0])} of alarms are right")
-        else:
-            said.append(f"at most {_most(one)} {_WORDS[one.of.option]}")
-    texts = []
+def _headline(certificate: Certificate) -> str:
+    """Return the promises in one line, and those that are lacking in another."""
+    kept, lines = certificate.promises, []
     if kept:
-        surely = f"with {confidence(kept[0].delta)} confidence"
-        if len(kept) > 1:
-            surely = f"all together with {sure(certificate.confidence)} confidence"
-        texts.append(f"In the long run, {', and '.join(said)}: {surely}.")
+        *others, last = map(_said, kept)
+        said = f"{', '.join(others)}{',' * (len(others) > 1)} and {last}" if others else last
+        surely = f", with {confidence(kept[0].delta)} confidence"
+        if others:
+            surely = f": all of it together with {sure(certificate.confidence)} confidence"
+        lines.append(f"In the long run, {said}{surely}.")
     lacking = [one for one in certificate.clauses if one.lacking]
-    texts += [f"Nothing is promised about {_about(one)} yet: {_why(one, certificate)}." for one in lacking]
-    if not certificate.rule.anomaly_from < float("inf"):
-        texts.append("No alarm is ever raised.")
-    return " ".join(texts)
+    more = [f"Nothing is promised about {_about(one)} yet: {_why(one, certificate)}." for one in lacking]
+    more += ["No alarm is ever raised."] * (certificate.rule.anomaly_from == inf)
+    return "\n".join([*lines, *[" ".join(more)][: len(more)]])
+
+
+def _said(promise: Promise) -> str:
+    """Return a promise in words, in the unit in which it was stated."""
+    if promise.error is Error.WRONG_ALARM:
+        return f"{_right(promise)} of alarms are right"
+    most = f"{ceiling(promise.ceiling)}{' of all points' * (promise.of.label == 'traffic')}"
+    if promise.limit is not None:
+        most = f"{promise.limit[0]:,.12g} of every {promise.limit[1]:,.0f} points"
+    return f"at most {most} {_DO[promise.of.option]}"
+
+
+def _right(promise: Promise) -> str:
+    return f"at least {least((promise.limit or (1.0 - promise.ceiling,))[0])}"
 
 
 def _why(one: Clause, certificate: Certificate) -> str:
-    if one.of.label == "alarms":
-        return "review more alarms from the highest score down, or ask for less"
-    if one.asked is not None and one.asked.by_audits and certificate.traffic is not None:
-        needed, drawn = one.n + one.missing, certificate.traffic.audits or 0
+    """Return why a promise is lacking, and what it needs."""
+    seen = _seen(certificate)
+    if one.of.label == "alarms" and one.asked is not None:
+        first = next(ranks_tested(seen.points, one.asked), 0)
+        needed = max(0, first - 1 - (one.asked.budget(max(0, first - 1)).errors or 0))
+        if not first:
+            return f"{seen.points:,} points of traffic are too few"
+        if seen.found < needed:
+            return (
+                f"review has to find at least {needed:,} of the {first - 1:,} highest scores right;"
+                " review more of them, or ask for less"
+            )
+        return "too many of the highest scores are wrong or not reviewed; review more, or ask for less"
+    needed = one.n + one.missing
+    if one.asked is not None and one.asked.by_audits:
+        drawn = seen.audits or 0
         many = float(f"{drawn * needed / one.n:.1e}") if one.n else 0.0
         audits = f"; that takes about {many:,.0f} audits, not {drawn:,}" if many else ""
         return f"{one.n:,} caught anomalies are too few, {needed:,} are needed{audits}"
     points = "anomalies" if one.of.label == "anomalous" else "points of traffic"
-    return f"{one.n:,} {points} are too few, {one.n + one.missing:,} are needed"
+    return f"{one.n:,} {points} are too few, {needed:,} are needed"
 
 
-def facts_in_short(certificate: Certificate, rule: str, assumes: str) -> Iterator[Fact]:
-    """Yield the short account: the rule, the traffic, the alarms, the budgets, the next review."""
-    seen = certificate.traffic
-    assert seen is not None
-    yield Fact("rule", rule)
+def _seen(certificate: Certificate) -> Traffic:
+    assert certificate.traffic is not None
+    return certificate.traffic
+
+
+def _per(certificate: Certificate) -> int:
+    """Return the number of points in the unit of the promises, or a round one with some alarms."""
+    asked = [one.asked for one in certificate.clauses if one.asked and one.of.label == "traffic"]
+    units = (int(one.limit[1]) for one in asked if one.limit is not None)
+    rate = min((one.ceiling for one in asked), default=0.01)
+    return next(units, 10 ** max(3, ceil(1.0 - log10(rate))))
+
+
+def _in_unit(certificate: Certificate, count: int) -> str:
+    """Return a count among the points of traffic in the unit of the promises."""
+    seen, per = _seen(certificate), _per(certificate)
+    about = f"about {float(f'{count * per / seen.points:.2g}'):,.12g}"
+    return about if count and seen.points != per else f"{count:,}"
+
+
+def _alarms(certificate: Certificate) -> str:
+    """Return in words how many points of traffic raise an alarm, and how many of these are right."""
+    seen, per = _seen(certificate), _per(certificate)
+    of = f"these {amount(seen.points, 'point')}"
+    if not seen.alarms:
+        return f"none of {of} raises an alarm"
+    text = f"{seen.alarms:,} of {of} {'raises' if seen.alarms == 1 else 'raise'} an alarm"
+    text += f", {_in_unit(certificate, seen.alarms)} of every {per:,}" * (seen.points != per)
+    if not (seen.right or seen.wrong):
+        return f"{text}; none is reviewed"
+    left = "not found right" if seen.wrong is None else "not reviewed"
+    counts = {"right": seen.right, "wrong": seen.wrong, left: seen.unreviewed or None}
+    return f"{text}: {', '.join(f'{n:,} {word}' for word, n in counts.items() if n is not None)}"
+
+
+def _facts(certificate: Certificate) -> Iterator[Fact]:
+    """Yield the short account: the alarms, the rule, the traffic, the budgets, the reviews."""
+    seen = _seen(certificate)
+    yield Fact("alarms", _alarms(certificate))
+    yield Fact("rule", sentences.rule_words(certificate.rule))
     unscored = f", {seen.unscored:,} without a score" if seen.unscored else ""
-    reviewed = "" if seen.cleared is None else f"{amount(seen.found + seen.cleared, 'review')}, "
-    yield Fact(
-        "traffic", f"{amount(seen.points, 'point')}{unscored}; {reviewed}{seen.found:,} found anomalous"
-    )
-    left = f", {seen.unreviewed:,} not reviewed" if seen.unreviewed else ""
-    wrong = "the others count as wrong" if seen.wrong is None else f"{seen.wrong:,} wrong{left}"
-    yield Fact("alarms", f"{seen.alarms:,} of these points: {seen.right:,} right, {wrong}")
-    yield from facts_of("allowed", [_allowed(one) for one in certificate.clauses if one.kept])
-    yield from facts_of("review", [text] if (text := next_review(certificate, seen)) else [])
-    yield Fact("assumes", assumes)
+    looked = "" if seen.cleared is None else f"{amount(seen.found + seen.cleared, 'review')}, "
+    found = f"; {looked}{seen.found:,} found anomalous" if seen.found or seen.cleared else ""
+    yield Fact("traffic", f"{amount(seen.points, 'point')}{unscored}{found}")
+    budgets = []
+    for one in certificate.clauses:
+        used = _used(one, seen)
+        among = {"alarms": "alarms", "anomalous": "anomalies"}.get(one.of.label, "points")
+        spent = "" if used is None else f", {used:,} used"
+        errors = amount(one.errors or 0, one.of.error.value).replace("misss", "misses")
+        budgets += [f"{errors} among {one.n:,} {among}{spent}"] if one.kept else []
+    yield from facts_of("allowed", budgets)
+    yield from facts_of("review", list(_unreviewed(certificate)))
+    yield Fact("assumes", sentences.briefly(certificate.assumptions))
+    yield from sentences.made_facts(certificate)
 
 
-def _allowed(one: Clause) -> str:
-    errors = amount(one.errors or 0, one.of.error.value if one.of.label != "anomalous" else "miss")
-    errors = errors.replace("misss", "misses")
-    return f"{errors} among {one.n:,} {'alarms' if one.of.label == 'alarms' else one.of.label + ' points'}"
+def _used(one: Clause, seen: Traffic) -> int | None:
+    """Return how much of the budget of a promise the points of traffic use up; None if it is not counted."""
+    if one.of.error in (Error.ALARM, Error.MISS):
+        return seen.alarms if one.of.error is Error.ALARM else None
+    return seen.wrong if one.asked is not None and one.asked.by_coins else seen.alarms - seen.right
 
 
-def next_review(certificate: Certificate, seen: Traffic) -> str | None:
-    """Return the gain from reviewing more alarms, if there is any."""
-    if (
-        seen.wrong is not None
-        and seen.unreviewed
-        and any(one.of.error is not Error.ALARM for one in certificate.of("normal"))
-    ):
-        return (
-            f"the {seen.unreviewed:,} alarms without a review count as wrong; each that is right lets the"
-            " threshold fall"
+def _unreviewed(certificate: Certificate) -> Iterator[str]:
+    """Yield the gain from reviewing the alarms without a review."""
+    left = _seen(certificate).unreviewed
+    asked = [one.asked for one in certificate.of("normal") if one.asked and one.of.error is not Error.ALARM]
+    if left and asked and not any(one.by_coins for one in asked):
+        count = "counts" if left == 1 else "count"
+        yield (
+            f"{amount(left, 'alarm')} without a review {count} as wrong; each one that review finds right"
+            " makes room for another alarm"
         )
-    return None
+
+
+def _practice(certificate: Certificate) -> Section:
+    """Return the alarms as they were counted, beside what is promised in the same unit."""
+    seen, per = _seen(certificate), _per(certificate)
+    kept = {_ROWS.get(one.of.option): one.certified for one in certificate.clauses if one.kept}
+    counts = {name: getattr(seen, name) for name in ("alarms", "right", "wrong", "unreviewed")}
+    rows = []
+    for name, count in counts.items():
+        made, promised = kept.get(name), ""
+        if made is not None:
+            most = made.limit[0] if made.limit else made.ceiling * per
+            promised = f"{_right(made)} of alarms" if name == "right" else f"at most {rounded_up(most)}"
+        if count is not None:
+            words = {"alarms": "All alarms", "unreviewed": "Not reviewed"}.get(name, name.capitalize())
+            rows.append((words, f"{count:,}", _in_unit(certificate, count), promised))
+    heads = ("Alarms", f"Counted in {seen.points:,}", f"That is, in {per:,}", f"Promised in {per:,}")
+    caption = "Counted among the points that calibrated, and promised on average for all that comes."
+    value = {"per": per, "points": seen.points, "unscored": seen.unscored} | counts
+    value |= {"found": seen.found, "cleared": seen.cleared, "audits": seen.audits}
+    table = Table(heads, tuple(rows), caption)
+    return Section("Alarms in practice", (table,), "practice", key="practice", value=value)
+
+
+def _next(certificate: Certificate, own: _Own | None) -> Iterator[Section]:
+    """Yield what the next reviews would give, and what to do next."""
+    steps, ahead = list(map(sentence, _unreviewed(certificate))), [] if own is None else list(own.ahead())
+    value: dict[str, Any] = {"stop_after_wrong": None, "cases": []}
+    items: tuple[Item, ...] = ()
+    if own is not None and ahead:
+        n, same = own.waiting.size, (certificate.rule, certificate.promises)
+        if (ahead[0][2].rule, ahead[0][2].promises) == same:
+            steps = [f"Reviews of the next {amount(n, 'point')} would change nothing, whatever they find."]
+        else:
+            cases = [(None, "now", certificate), *ahead]
+            edges = [made.rule.anomaly_from for *_, made in cases]
+            alarms = [_seen(made).alarms for *_, made in cases]
+            said = (case[1] for case in cases)
+            counts = ((f"{many:,}", _in_unit(certificate, many)) for many in alarms)
+            rows = tuple((a, b, *c) for a, b, c in zip(said, told_apart(edges), counts, strict=True))
+            heads = ("Case", "Alarm from", "Alarms", f"Of {_per(certificate):,}")
+            caption = (
+                f"The threshold and the alarms after reviews of the {amount(n, 'highest score')} without one."
+            )
+            items = (Table(heads, rows, caption),)
+            keys = ("right", "case", "anomaly_from", "alarms")
+            told = ((*case[:2], edge, many) for case, edge, many in zip(cases, edges, alarms, strict=True))
+            value["cases"] = [dict(zip(keys, one, strict=True)) for one in told]
+            if (left := own.wrong_left) is not None:
+                value["stop_after_wrong"] = left
+                steps.append(
+                    f"Review from the highest score down, and stop after {amount(left, 'more wrong alarm')}:"
+                    " from then on no review lowers the threshold."
+                )
+            steps.append("Stop whenever you like: the promise holds however many points were reviewed.")
+    points = Points((*steps, pages.AGAIN), key="next_steps")
+    yield Section("What more reviews would give", items, "reviews", key="next_reviews", value=value)
+    yield Section("What to do next", (points,), "next")
+
+
+def _promises(certificate: Certificate) -> Section:
+    """Return each promise with its budget of errors, and how much of it is used."""
+    rows, records = [], []
+    for one in certificate.clauses:
+        if one.asked is None:
+            continue
+        made, used = one.certified, _used(one, _seen(certificate)) if one.kept else None
+        left = None if used is None or one.errors is None else one.errors - used
+        counts = ["none" if n is None else f"{n:,}" for n in (one.errors if one.kept else None, used, left)]
+        said = sentence(_said(one.asked))
+        sure_of = confidence(made.delta) if one.kept and made is not None else "not promised"
+        edge = told_apart([one.threshold])[0] if one.threshold is not None else "none"
+        rows.append((said, sure_of, f"{one.n:,}", *counts, edge))
+        asked = one.asked
+        record = {
+            "option": one.of.option,
+            "ceiling": asked.ceiling,
+            "limit": asked.limit,
+            "delta": asked.delta,
+        }
+        record |= {"certified": one.kept, "n": one.n, "allowed": one.errors, "used": used, "left": left}
+        records.append(record | {"threshold": one.threshold})
+    heads = ("Promise", "Confidence", "Points", "Allowed", "Used", "Left", "Threshold alone")
+    caption = (
+        "The errors that each promise allows among the points that calibrated, those that the alarms use, and"
+        " the threshold of each promise alone. The highest threshold raises the alarms."
+    )
+    table = Table(heads, tuple(rows), caption, key="promises", data=records)
+    return Section("Promises", (table,), "promises")
+
+
+def _verdicts(certificate: Certificate, own: _Own | None) -> Section:
+    """Return the meaning of each range of scores, and the points of traffic in it."""
+    found, seen, rows = sentences.ranges(certificate.rule), _seen(certificate), []
+    counts: dict[Verdict, int] = {Verdict.ANOMALY: seen.alarms}
+    if own is not None:
+        verdicts = certificate.rule.verdicts(own.scores[~np.isnan(own.scores)])
+        counts = {verdict: int(np.count_nonzero(verdicts == verdict)) for verdict in found}
+    for verdict, words in sentences.range_words(found).items():
+        count = counts.get(verdict)
+        rows.append((words, verdict.name.lower(), _MEANT[verdict], "" if count is None else f"{count:,}"))
+    if seen.unscored:
+        rows.append(("no score", "abstain", "No alarm.", f"{seen.unscored:,}"))
+    heads = ("Score", "Verdict", "Meaning", "Points")
+    table = Table(heads, tuple(rows), "The meaning of each score.", key="verdicts")
+    value = {"normal_below": certificate.rule.normal_below, "anomaly_from": certificate.rule.anomaly_from}
+    return Section("Verdicts", (table,), "verdicts", key="rule", value=value)
