@@ -17,7 +17,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Assumption, Clause, Error, Promise
 from pac_wrap.method.provenance import Provenance, Traffic
 from pac_wrap.method.rule import Verdict
-from pac_wrap.method.traffic.calibrate import as_reviews, calibrate_traffic, ranks_tested
+from pac_wrap.method.traffic.calibrate import as_reviews, calibrate_traffic
 from pac_wrap.ranks.memory import kth_largest
 from pac_wrap.report import certificate as pages
 from pac_wrap.report import sentences
@@ -35,6 +35,7 @@ from pac_wrap.report.account import (
 )
 from pac_wrap.report.numbers import ceiling, confidence, least, percent, sure, told_apart
 from pac_wrap.report.pictures import alarms_picture
+from pac_wrap.tails.bounds import ranks_tested
 
 # the reviews that are looked ahead
 _MORE: Final = 50
@@ -219,7 +220,7 @@ def _why(one: Clause, certificate: Certificate) -> str:
     """Return why a promise is lacking, and what it needs."""
     seen = _seen(certificate)
     if one.of.label == "alarms" and one.asked is not None:
-        first = next(ranks_tested(seen.points, one.asked), 0)
+        first = next(ranks_tested(seen.points, one.asked.at_calibration, one.asked.delta), 0)
         needed = max(0, first - 1 - (one.asked.budget(max(0, first - 1)).errors or 0))
         if not first:
             return f"{seen.points:,} points of traffic are too few"
