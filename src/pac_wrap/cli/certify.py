@@ -103,9 +103,8 @@ def calibrate(
     Example:
     [bold]pac-wrap calibrate scores.csv --score s --label y -o certificate.json[/bold]
     """
-    from pac_wrap.method.calibrate import Request, as_strategy, drawn_by
-    from pac_wrap.method.groups.calibrate import GroupRequest
-    from pac_wrap.method.kinds import KindRequest
+    from pac_wrap.method.calibrate import drawn_by
+    from pac_wrap.method.groups.calibrate import request_of_columns
     from pac_wrap.report.account import account_of
     from pac_wrap.report.render import check_ending, short
     from pac_wrap.report.sentences import Origin
@@ -132,14 +131,8 @@ def calibrate(
         options.check_report(report, "groups", options.PAGES)
     if kind is not None and shares is not None:
         raise InputError("--prevalence does not work with --kind; remove one of them")
-    request: Any
-    if kind is not None:
-        request = partial(KindRequest.of, asked, as_strategy(strategy))
-    else:
-        request = Request.of(asked, strategy, reading.mark)
+    request, _ = request_of_columns(asked, strategy, reading.mark, group, together, pool, kind)
     survived = drawn_by(weight_bound, seed if weight else None)
-    if group is not None:
-        request = GroupRequest(request, together, pool)
     keep_apart(tables, output, report)
     facts: tuple[Fact, ...] = ()
     if time is not None:
@@ -200,6 +193,7 @@ def _certified(
 
     With weights, only the points that survive a draw by weight count.
     """
+    from pac_wrap.method.groups.calibrate import certify_any
     from pac_wrap.method.provenance import now
     from pac_wrap.report.groups import worst
     from pac_wrap.tables.columns import only_in_csv
@@ -221,7 +215,7 @@ def _certified(
         if made is None or (draws and not grouped):  # else an engine has done all there is to do
             with reading.opened_found(found, progress) as table:
                 source = reading.source(table, draws=survived)
-                made = reading.certify(source, request) if made is None else made
+                made = certify_any(source, request) if made is None else made
                 if draws and grouped:
                     drawn = (source.classes(worst(made)),)
                 elif draws:

@@ -122,6 +122,7 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Return how a certificate or a curve differs from a new one, made from all rows of the tables."""
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.curve import Curve, CurveRequest
+    from pac_wrap.method.groups.calibrate import certify_any
     from pac_wrap.method.kinds import KindRequest
     from pac_wrap.method.verify import compare, request_of
 
@@ -138,7 +139,7 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
     with reading.opened("verifying", 4) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
         source = reading.source(table, loaded.score_type, draws=draws)
-        return compare(loaded, reading.certify(source, request))
+        return compare(loaded, certify_any(source, request))
 
 
 def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:

@@ -341,16 +341,6 @@ class Reading:
         how |= {"score_type": score_type, "kind": self.kind, "weight": self.weight}
         return TableSource(table, self.score, label, self.anomaly_label, **how)
 
-    def certify(self, source: Any, request: Any) -> Any:
-        """Return the certificate or the curve that answers a request, from the scores of a table."""
-        from pac_wrap.method.calibrate import certify
-        from pac_wrap.method.groups.calibrate import certify_groups
-        from pac_wrap.method.kinds import certify_kinds
-
-        if self.group is not None:
-            return certify_groups(source, request)
-        return certify(source, request) if self.kind is None else certify_kinds(source, request)
-
     def steps(self, every: int) -> "tuple[Points, SeriesSplit | None, list[NDArray[Any]]]":
         """Return the steps of all series, their split if some are held out, and the scores of each class."""
         import numpy as np

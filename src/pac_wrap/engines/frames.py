@@ -13,12 +13,11 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
-from pac_wrap.method.calibrate import Request, certify
+from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.curves.curve import Curve, CurveRequest
-from pac_wrap.method.groups.calibrate import GroupRequest, GroupSource, certify_groups
+from pac_wrap.method.groups.calibrate import GroupRequest, GroupSource, certify_any, request_of_columns
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.source import Source
 from pac_wrap.method.traffic.calibrate import certify_traffic, is_traffic
@@ -136,18 +135,8 @@ class Engine(ABC):
         """
         if is_traffic(guarantee, review, audit):
             return self.certified_traffic(df, TrafficColumns(score, review, audit), guarantee)
-        if by is None and (together or pool):
-            raise InputError("together and pool need groups; add by, or remove them")
-        if by is not None and kinds is not None:
-            raise InputError("by and kinds do not work together; remove one of them")
-        columns: Names = [name for name in (score, label, by, kinds) if name is not None]
-        if kinds is not None:
-            mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
-            asked = partial(KindRequest.of, *asked_of_kinds(guarantee, overlap))
-            return self.certified(df, columns, asked, mark)
-        request = Request.of(guarantee, overlap, anomaly_label)
-        wanted = request if by is None else GroupRequest(request, together, pool)
-        return self.certified(df, columns, wanted, request.anomaly_label)
+        asked = request_of_columns(guarantee, overlap, anomaly_label, by, together, pool, kinds)
+        return self.certified(df, [one for one in (score, label, by, kinds) if one is not None], *asked)
 
     def certified_traffic(self, df: Any, columns: TrafficColumns, guarantee: object) -> Certificate:
         """Return the certificate of traffic in a frame."""
@@ -197,9 +186,8 @@ class Engine(ABC):
         for name in third:
             refuse_as_third(name, (score, label), "group" if by_group else "kind")
         if by_group:
-            return certify_groups(self.grouped(df, columns, anomaly_label), request)
-        source = self.source(df, columns, anomaly_label, called)
-        return certify(source, request) if len(columns) == 2 else certify_kinds(source, request)
+            return certify_any(self.grouped(df, columns, anomaly_label), request)
+        return certify_any(self.source(df, columns, anomaly_label, called), request)
 
     def decide(
         self,

@@ -19,16 +19,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import OnMissing, Scores, label_of
+from pac_wrap.base.arguments import OnMissing, Scores, label_of, label_text
 from pac_wrap.base.floats import Floats, ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request, certify
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.curves.curve import Curve, CurveRequest
-from pac_wrap.method.groups.calibrate import Block, GroupRequest, Part, certify_groups, whole_groups
+from pac_wrap.method.groups.calibrate import Block, Part, certify_any, request_of_columns, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_of, too_many
-from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds, populations_of
+from pac_wrap.method.kinds import populations_of
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, Populations, T, parts_of
@@ -550,22 +550,13 @@ def calibrate(
         with _opened(files, [score, *columns.marks], None, delimiter) as table:
             rows = TrafficTable(table, columns)
             return certify_traffic(rows, rows.unscored, guarantee, audit is not None)
-    if by is None and (together or pool):
-        raise InputError("together and pool need groups; add by, or remove them")
-    if by is not None and kinds is not None:
-        raise InputError("by and kinds do not work together; remove one of them")
-    if kinds is not None:
-        mark = guarantee.label_text if isinstance(guarantee, Request) else anomaly_label
-        asked = partial(KindRequest.of, *asked_of_kinds(guarantee, overlap))
-        with _opened(files, [score, kinds], label, delimiter) as table:
-            return certify_kinds(TableSource(table, score, label, mark, kind=kinds), asked)
-    request = Request.of(guarantee, overlap, label_of(anomaly_label))
-    if by is not None:
-        with _opened(files, [score, by], label, delimiter) as table:
-            source = TableGroups(table, (score, label, by), request.label_text)
-            return certify_groups(source, GroupRequest(request, together, pool))
-    with _opened(files, [score], label, delimiter) as table:
-        return certify(TableSource(table, score, label, request.label_text), request)
+    given, of = label_of(anomaly_label), (by, kinds)
+    request, mark = request_of_columns(guarantee, overlap, given, by, together, pool, kinds)
+    wanted, marked = [score, *(one for one in of if one is not None)], label_text(mark)
+    with _opened(files, wanted, label, delimiter) as table:
+        if by is not None:
+            return certify_any(TableGroups(table, (score, label, by), marked), request)
+        return certify_any(TableSource(table, score, label, marked, kind=kinds), request)
 
 
 def certify_curve(

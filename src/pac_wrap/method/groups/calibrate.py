@@ -15,11 +15,12 @@ from scipy.special import xlogy
 from pac_wrap.base.arguments import Scores, as_labelled, check_choice, frames_inside, type_of
 from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
-from pac_wrap.method.calibrate import CHANGES, Request, answered
+from pac_wrap.method.calibrate import CHANGES, Request, answered, certify
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, points_counted, shares_of
 from pac_wrap.method.groups.values import Coded, Group, GroupColumn, groups_beside, in_order, shown
+from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.promise import OF_POOL, Error, Promise, assumed, assumed_of, with_deltas
 from pac_wrap.method.robust.shift_and_noise import Reviews
 from pac_wrap.method.source import CLASSES, Source
@@ -416,6 +417,28 @@ def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertifica
     groups = tuple(source.groups[place] for place in order)
     made = request.certificate(each, columns, part.areas[order], groups, source.score_type, pool)
     return made.with_provenance(**source.origin())
+
+
+def request_of_columns(
+    guarantee: Any, overlap: Any, anomaly_label: object, by: object, together: bool, pool: bool, kinds: object
+) -> tuple[Any, object]:
+    """Return the request about columns of a table, of groups or kinds if there are any, and the label."""
+    if by is None and (together or pool):
+        raise InputError("together and pool need groups; add by, or remove them")
+    if by is not None and kinds is not None:
+        raise InputError("by and kinds do not work together; remove one of them")
+    if kinds is not None:
+        mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
+        return partial(KindRequest.of, *asked_of_kinds(guarantee, overlap)), mark
+    request = Request.of(guarantee, overlap, anomaly_label)
+    return request if by is None else GroupRequest(request, together, pool), request.anomaly_label
+
+
+def certify_any(source: Any, request: Any) -> Any:
+    """Return the certificate or the curve that answers a request, whatever it is about."""
+    if isinstance(request, GroupRequest):
+        return certify_groups(source, request)
+    return certify_kinds(source, request) if isinstance(request, partial) else certify(source, request)
 
 
 def _warn_if_upside_down(areas: Numbers, n: Counts, groups: tuple[Group, ...]) -> None:
