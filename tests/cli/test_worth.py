@@ -52,6 +52,23 @@ def test_the_ceiling_of_the_fpr_alone_bounds_the_false_alarms(tmp_path: Path) ->
     assert "precision" not in shown(path, "--prevalence", "0.01")
 
 
+def test_the_errors_among_the_next_points_are_bounded(saved: Path) -> None:
+    one = Certificate.load(saved)
+    found = shown(saved, "--next", "500", "--delta", "0.01")
+    told = [(each["of"]["label"], each["most"], each["confidence"]) for each in found["among_next"]]
+    wanted = one.among_next(500, delta=0.01)
+    assert told == [(each.of.label, each.most, each.confidence) for each in wanted]
+    assert [label for label, *_ in told] == ["normal", "anomalous"]
+    text = " ".join(succeeded("worth", saved, "--next", "500").split())
+    assert text == "next " + " ".join(str(each) for each in one.among_next(500))
+    both = succeeded("worth", saved, "--next", "500", "--prevalence", "0.02")
+    assert both.startswith("next ")
+    assert "\nalarms     at least " in both
+    raised = saved.with_name("raised.json")
+    calibrate(NORMAL, NEAR, Guarantee(0.02, 0.05), overlap="raise").save(raised)
+    assert "raise looks at scores to find how many" in refused(saved.parent, "worth", raised, "--next", "5")
+
+
 def test_rows_without_a_score_are_said(saved: Path) -> None:
     path = saved.with_name("gaps.csv")
     path.write_text("s,t\n" + "9,x\n" * 30 + ",x\n" * 2, encoding="utf-8")
@@ -100,7 +117,7 @@ def test_alarms_that_may_all_be_false_are_said_to_be(saved: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "add --prevalence 0.01, or --unlabelled"),
+        ([], "add --prevalence 0.01, --unlabelled"),
         (["--prevalence", "x"], "a range such as 0.01-0.03; got 'x'"),
         (["--prevalence", "0.2:0.1"], "a range such as"),
         (["--prevalence", "0"], "between 0 and 1"),

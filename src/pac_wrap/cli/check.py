@@ -194,11 +194,17 @@ def worth(
         list[str] | None, Option(help="A table of new points without labels; may be repeated.")
     ] = None,
     score: Annotated[str | None, Option(help="With --unlabelled: the column of its scores.")] = None,
-    delta: Annotated[float | None, Option(help="Chance that a bound from counted points fails.")] = None,
+    points: Annotated[
+        int | None,
+        Option("--next", min=1, help="Bound the errors among the next points; this is their number."),
+    ] = None,
+    delta: Annotated[
+        float | None, Option(help="Chance that a bound from counted points, or one for --next, fails.")
+    ] = None,
     delimiter: options.Delimiter = None,
     form: options.Form = "text",
 ) -> None:
-    """Bound the precision of the alarms, and the work they make.
+    """Bound the precision of the alarms, the work they make, and the errors among the next points.
 
     With --prevalence, you state the share of anomalies; bounds on false alarms need no labelled anomaly.
 
@@ -207,24 +213,28 @@ def worth(
 
     With --unlabelled, alarms among new points are counted; no prevalence and no labelled anomaly is needed:
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score s[/bold]
+
+    With --next 500, numbers of errors among the next 500 points are bounded, not rates of the long run.
     """
     from pac_wrap.report.render import short
     from pac_wrap.report.results import account_of_worth
     from pac_wrap.tables.decide import count_table
 
     loaded = load_any(certificate, but=("classes", "curve"))
-    if (by := division_of(loaded)) is not None:
+    if (by := division_of(loaded)) == "group" or (by and points is None):
         raise InputError(
-            f"the certificate has a promise for each {by}, and precision depends on the mix of {by}s; use a"
-            f" certificate made without --{by}"
+            f"the certificate has a promise for each {by}, and precision and numbers depend on the mix of"
+            f" {by}s; use a certificate made without --{by}"
         )
-    if prevalence is None and not unlabelled:
-        raise InputError("add --prevalence 0.01, or --unlabelled new.parquet --score score")
+    if prevalence is None and not unlabelled and points is None:
+        raise InputError("add --prevalence 0.01, --unlabelled new.parquet --score score, or --next 500")
     if prevalence is None and per is not None:
         raise InputError("--per needs --prevalence; add --prevalence, or remove --per")
     if not unlabelled and (score is not None or delimiter is not None):
         raise InputError("--score and --delimiter need --unlabelled; add --unlabelled, or remove them")
     found: dict[str, Any] = {}
+    if points is not None:
+        found["among_next"] = loaded.among_next(points, delta=0.05 if delta is None else delta)
     if prevalence is not None:
         share = options.shares_in(prevalence)
         found["workload"] = loaded.workload(share, 1000 if per is None else per, delta=delta)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pac_wrap.base.floats import between, confidence_left, float_below, rounded_down, rounded_up
 from pac_wrap.base.text import amount, listed, quoted, visible
-from pac_wrap.method.alarms.precision import Bounds, Workload
+from pac_wrap.method.alarms.precision import AmongNext, Bounds, Workload
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.classes import ClassCertificate
 from pac_wrap.method.comparison import Contender, confidence_of
@@ -354,12 +354,13 @@ def account_of_worth(
     counted: Counted | None = None,
     unlabelled: Bounds | None = None,
     prevalence: Bounds | None = None,
+    among_next: tuple[AmongNext, ...] | None = None,
 ) -> Account:
-    """Return the account of precision and workload: at a stated prevalence, or from unlabelled points."""
-    found = {"workload": workload, "precision": precision, "counted": counted}
-    found |= {"unlabelled": unlabelled, "prevalence": prevalence}
+    """Return the account of precision, workload and the next points: what is stated, or counted."""
+    found: dict[str, Any] = {"workload": workload, "precision": precision, "counted": counted}
+    found |= {"unlabelled": unlabelled, "prevalence": prevalence, "among_next": among_next}
     values = {name: one for name, one in found.items() if one is not None}
-    facts: list[Fact] = []
+    facts = [*facts_of("next", [str(one) for one in among_next or ()])]
     if workload is not None:
         share = " to ".join(map(exact_percent, dict.fromkeys(workload.prevalence)))
         said = f"no promise about the anomalies that are caught; if {share} are anomalous:"

@@ -1,5 +1,6 @@
 """Precision, prevalence and workload: what a certificate bounds about future alarms."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import Decimal
 from math import inf, nextafter
@@ -8,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from numpy.typing import ArrayLike
 
 from pac_wrap.base import floats
-from pac_wrap.base.arguments import as_float, check_count, check_rate
+from pac_wrap.base.arguments import as_float, check_count, check_positive, check_rate
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Assumption, are_independent
+from pac_wrap.method.promise import Assumption, Clause, Error, Population, are_independent
 from pac_wrap.method.rule import Counted, Regime
+from pac_wrap.tails.batches import batch_tail
 from pac_wrap.tails.bounds import lower_bound, upper_bound
 
 if TYPE_CHECKING:
@@ -83,6 +85,60 @@ class Workload:
             found = getattr(self, name)
             lines.append(f"{name.partition('_')[0]:<10} {floats.between(found.low, found.high)}")
         return "\n".join(lines)
+
+
+_FATES = {Error.FALSE_ALARM: "raise a false alarm", Error.ALARM: "raise an alarm", Error.MISS: "are missed"}
+
+
+@dataclass(frozen=True, slots=True)
+class AmongNext:
+    """The largest number of errors among the next points of a population, or why there is none.
+
+    Attributes
+    ----------
+    of : Population
+        The points and the error. A false alarm of traffic is one among all points that come.
+    points : int
+        The number of these points that come next.
+    most : int or None
+        The number of errors that is not exceeded; None if no such number holds.
+    confidence : float
+        The confidence of that number, over the calibration points and the next points together.
+    why : str
+        Why no number holds; empty if one does.
+    """
+
+    of: Population
+    points: int
+    most: int | None = None
+    confidence: float = 0.0
+    why: str = ""
+
+    def __str__(self) -> str:
+        whom = "points of traffic" if self.of.label == "traffic" else str(self.of)
+        if self.most is None:
+            return f"no number of errors among the next {self.points:,} {whom} is promised: {self.why}"
+        said = f"at most {self.most:,} of the next {self.points:,} {whom} {_FATES[self.of.error]}"
+        return f"{said}, with confidence {floats.rounded_down(self.confidence)}"
+
+
+def _uncounted(one: "Certificate", clause: Clause) -> str:
+    """Return why errors of a clause among the next points have no bound; an empty text if they have one."""
+    asked, known = clause.asked, {Assumption.INDEPENDENT, Assumption.ONE_SOURCE, Assumption.TRAFFIC}
+    assert asked is not None
+    reasons = {
+        f"too little is known to certify {asked.claim}": not clause.kept,
+        "how many points raise an alarm depends on their scores": clause.of.label == "alarms",
+        f"the next points may be other ones, as the ceiling tolerates {asked.tolerance}": asked.tolerance,
+        "coins and mistaken reviewers leave out calibration points, but none of the next": asked.by_audits
+        or (asked.reviews is not None and asked.reviews.rate * (1.0 - asked.reviews.mistaken) < 1.0),
+        "weights chose the calibration points": one.weighting is not None,
+        f"{one.overlap.word} looks at scores to find how many errors to allow": asked.rate
+        not in one.overlap.keeps,
+        "the calibration points depend on each other, or come from several groups": not known
+        & set(one.assumptions),
+    }
+    return next((reason for reason, there in reasons.items() if there), "")
 
 
 class Shares(NamedTuple):
@@ -326,6 +382,54 @@ class AlarmBounds:
             undecided=bounds(Decimal(0), max((1 - p) * normal + p * anomalous for p in (least, most))),
             confidence=confidence,
         )
+
+    def among_next(self, points: int, *, delta: float = 0.05) -> tuple[AmongNext, ...]:
+        """Return the most errors among the next points of each population with a promise: eq. (143).
+
+        The rate that a certificate promises is one of the long run; this is a number of tomorrow. It is exact
+        over the calibration points and the next points together, for each promise by itself.
+
+        Parameters
+        ----------
+        points : int
+            How many points of the population come next: normal ones for the FPR, anomalies for the FNR, and
+            all that come for promises about traffic. It must not depend on their scores.
+        delta : float
+            The chance that more of them are errors.
+
+        Raises
+        ------
+        InputError
+            If no promise bounds such a number. The calibration points must be draws, without weights, shift,
+            label noise, coins or mistaken reviewers, and their scores must not choose the error budget.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> print(calibrate(range(1000), range(900, 1900)).among_next(500)[0])
+        at most 29 of the next 500 normal points raise a false alarm, with confidence 0.962
+        """
+        m, level = check_positive("points", points), check_rate("delta", delta)
+        one, found = cast("Certificate", self), list[AmongNext]()
+        for clause in one.clauses:
+            if clause.asked is None:
+                continue
+            # nobody knows which of the next points of traffic are normal
+            of = (
+                Population("traffic")
+                if clause.asked.of_traffic and clause.of.label == "normal"
+                else clause.of
+            )
+            if why := _uncounted(one, clause):
+                found.append(AmongNext(of, m, why=why))
+                continue
+            n, k = clause.n, clause.errors or 0
+            most = bisect_left(range(m), True, key=lambda v: batch_tail(v + 1, n, k, m) <= level)
+            sure = floats.float_below(floats.confidence_left(batch_tail(most + 1, n, k, m)))
+            found.append(AmongNext(of, m, most, sure))
+        if all(one.most is None for one in found):
+            raise InputError(str(found[0]))
+        return tuple(found)
 
     def _counted(self, scores: ArrayLike) -> Counted:
         verdicts, missing = cast("Certificate", self).rule.decided(scores)

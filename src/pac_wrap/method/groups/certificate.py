@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -56,7 +56,8 @@ class Certificates(Mapping[Group, Certificate]):
         place = self._table.lookup.place(group)
         if place is None:
             raise KeyError(group)
-        return self._table.columns.at(place, self._request, self._table.score_type)
+        one = self._table.columns.at(place, self._request, self._table.score_type)
+        return replace(one, assumptions=self._table.assumptions)
 
     def __iter__(self) -> Iterator[Group]:
         return (self._table.groups[place] for place in self._table.columns.worst_first.tolist())
