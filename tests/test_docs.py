@@ -17,7 +17,7 @@ RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 
 def test_readme_examples_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    first, second = python_blocks("README.md")
+    first, second, third = python_blocks("README.md")
     assert len([line for line in first.splitlines() if line and "import" not in line]) == 3
     rng = np.random.default_rng(0)
     X, y = np.r_[rng.normal(0, 1, (2000, 4)), rng.normal(4, 1, (200, 4))], np.repeat([0, 1], [2000, 200])
@@ -30,6 +30,10 @@ def test_readme_examples_run_as_printed(tmp_path: Path, monkeypatch: pytest.Monk
     exec(second, names)
     assert pac_wrap.Certificate.load("certificate.json") == names["certificate"]
     assert (tmp_path / "report.html").exists()
+    traffic = np.r_[rng.normal(0, 1, 19_900), rng.normal(6, 1, 100)]
+    names |= {"scores": traffic, "reviews": np.where(traffic > 5, np.arange(20_000) >= 19_900, np.nan)}
+    exec(third, names)
+    assert names["certificate"].traffic.right > 70
 
 
 def test_what_the_readme_says_of_other_packages_is_what_the_benchmarks_measured() -> None:

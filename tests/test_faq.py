@@ -2,7 +2,7 @@
 
 import re
 from decimal import ROUND_CEILING, Context, Decimal
-from math import floor
+from math import floor, log, log1p
 from statistics import NormalDist
 
 import pytest
@@ -38,11 +38,16 @@ NAMES = {name: getattr(home, name) for home in (pac_wrap, tails) for name in hom
     "NormalDist": NormalDist,
     "WITNESSES": WITNESSES,
     "SEPARATED": pac_wrap.calibrate(range(1000), range(2000, 3000)),
+    "AUDITED": pac_wrap.plan(
+        pac_wrap.Guarantee(None, 0.1, max_alarms=0.01, reviews=pac_wrap.Reviews(audits=0.05))
+    ),
     "achievable": achievable,
     "band_of": band_of,
     "cdf": cdf,
     "first_success": first_success,
     "floor": floor,
+    "log": log,
+    "log1p": log1p,
     "look_budgets": look_budgets,
     "quoted": quoted,
 }
@@ -80,4 +85,4 @@ def test_an_answer_leads_to_theory_and_code(question: str, answer: str) -> None:
 
 
 def test_every_question_that_was_asked_has_an_answer() -> None:
-    assert len(QUESTIONS) == 16
+    assert len(QUESTIONS) == 20

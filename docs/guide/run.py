@@ -21,7 +21,17 @@ HERE = Path(__file__).parent
 PAGES: dict[Path, tuple[str, ...]] = {HERE.parent / name: () for name in ("start.md", "schema.md")}
 PAGES |= {
     HERE / f"{name}.md": ()
-    for name in ("scores", "detectors", "database", "streams", "series", "groups", "shift", "monitoring")
+    for name in (
+        "scores",
+        "detectors",
+        "traffic",
+        "database",
+        "streams",
+        "series",
+        "groups",
+        "shift",
+        "monitoring",
+    )
 }
 PAGES[HERE / "tables.md"] = ("annthyroid_21feat_normalised.csv",)
 # commands with what they print, and Python with what it prints in a block of its own
