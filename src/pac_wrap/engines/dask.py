@@ -7,10 +7,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from glob import escape
 from io import BytesIO
+from itertools import chain
 from operator import add, call
 from pathlib import Path
 from typing import Any, Final
@@ -124,7 +125,7 @@ class _Dask(Engine):
             yield frame if found.reader == "read_parquet" else frame.persist()
 
     def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
-        marks = choose(sum_over_partitions(_count_labels, *partitions_of(frame)).counts)
+        marks = choose(_first_labels(sum_over_partitions(_count_labels, *partitions_of(frame))))
         return frame.assign(label=frame["label"].isin(list(marks)))
 
 
@@ -318,7 +319,6 @@ def _decided(frame: Any, certificate: Certificate | GroupCertificate, score: str
 
 
 def _scored(frame: Any, detector: Any) -> Any:
-    """Return the scores of a partition."""
     from pandas import Series
     from pandas.api.types import is_extension_array_dtype
 
@@ -410,9 +410,7 @@ def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, 
     """Return the scores and labels in files of one layout, in the form of `score_and_label`."""
     frames = import_package("dask.dataframe", "dask")
     paths, columns = [escape(str(file.absolute())) for file in files], list(wanted)
-    meta = {"score": "float64", "label": "category"} | dict.fromkeys(
-        ("group",) * (len(wanted) - 2), "category"
-    )
+    meta = dict.fromkeys(("score", "label", "group")[: len(wanted)], "category") | {"score": "float64"}
     packing: dict[str, Any] = {
         "compression": "gzip" if layout.packed else None,
         "blocksize": None if layout.packed or layout.array else _BLOCK,
@@ -446,15 +444,12 @@ def _read_json(file: Any, orient: str, lines: bool, wanted: tuple[str, ...]) -> 
     content = BytesIO(file.read().encode())
     rows = JsonRows(content, read_start(content), on_lines=lines)
     batches = list(rows)
-    columns: dict[str, Any] = {
-        name: pa.array([one for batch in batches for one in rows.column(name, batch)], pa.string())
-        for name in wanted[1:]
-    }
     scores = [rows.numbers(wanted[0], batch) for batch in batches]
-    if None in scores:  # there are texts among them
-        texts = [one for batch in batches for one in rows.column(wanted[0], batch)]
-        columns[wanted[0]] = pa.array(texts, pa.string())
-    else:
+    columns: dict[str, Any] = {}
+    for name in wanted[0 if None in scores else 1 :]:  # the scores too if there are texts among them
+        texts = chain.from_iterable(rows.column(name, batch) for batch in batches)
+        columns[name] = pa.array(texts, pa.string())
+    if None not in scores:
         columns[wanted[0]] = pa.array([one for some in scores for one in some or ()], pa.float64())
     return score_and_label({name: pa.chunked_array([one]) for name, one in columns.items()}, *wanted)
 
@@ -529,24 +524,14 @@ def label_texts(column: Any) -> Any:
     return Categorical.from_codes(codes[encoded.indices.fill_null(len(texts)).to_numpy()], known.categories)
 
 
-@dataclass(frozen=True, slots=True)
-class FirstLabels:
-    """How often the first few labels occur, in the order of their texts; None, no label, is the last."""
-
-    counts: tuple[tuple[str | None, int], ...]
-
-    @classmethod
-    def of(cls, counts: Mapping[str | None, int]) -> "FirstLabels":
-        """Return the first few of these counts; all parts of the data that hold such a label keep it."""
-        ordered = sorted(counts.items(), key=lambda pair: (pair[0] is None, pair[0] or ""))
-        return cls(tuple(ordered[:LOOKED_AT]))
-
-    def __add__(self, other: "FirstLabels") -> "FirstLabels":
-        return self.of(Counter(dict(self.counts)) + Counter(dict(other.counts)))
+def _first_labels(counts: Mapping[str | None, int]) -> list[tuple[str | None, int]]:
+    """Return how often the first few labels occur, in the order of their texts; no label comes last."""
+    return sorted(counts.items(), key=lambda pair: (pair[0] is None, pair[0] or ""))[:LOOKED_AT]
 
 
-def _count_labels(number: int, frame: Any) -> FirstLabels:
+def _count_labels(number: int, frame: Any) -> Counter[str | None]:
     labels = frame["label"].array
     counts = np.bincount(labels.codes + 1, minlength=len(labels.categories) + 1).tolist()
     names = [None, *labels.categories]
-    return FirstLabels.of({name: count for name, count in zip(names, counts, strict=True) if count})
+    # a label that is among the first few of all is so in every partition that holds it
+    return Counter(dict(_first_labels(+Counter(dict(zip(names, counts, strict=True))))))

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal, DecimalException
 from functools import partial
 from io import StringIO
+from itertools import chain
 from json.encoder import encode_basestring
 from math import isfinite, isinf, isnan
 from pathlib import Path
@@ -101,9 +102,9 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _not_utf8(row: Iterable[str], same: str) -> str | None:
+def _not_utf8(row: Iterable[Any], same: str) -> str | None:
     """Return the error for a row that is not UTF-8 and would change its format, else None."""
-    text = "".join(row)
+    text = "".join(one for one in row if isinstance(one, str))
     whole = text.isascii() or is_unicode(text)
     return None if whole else f"is not UTF-8; --format {same} keeps it as it is"
 
@@ -369,7 +370,7 @@ class JsonLines(_AnsweredLines):
             if as_csv and not table.names.keys() <= self._names.keys():
                 problems.append(self._has_new_name)
             if as_csv and (not found.unicode or "\\" in whole):
-                problems.append(_has_odd_text)
+                problems.append(lambda row: _not_utf8(chain.from_iterable(row.items()), "jsonl"))
             if group is not None:
                 problems.append(lambda row: text_format.nested_in(row, group))
             for problem in problems:
@@ -410,10 +411,6 @@ def _quoted(found: re.Match[str]) -> str:
     return f'"{found[1]}"' if found[1] else found[0]
 
 
-def _has_odd_text(found: dict[str, Any]) -> str | None:
-    return _not_utf8((one for pair in found.items() for one in pair if isinstance(one, str)), "jsonl")
-
-
 def _json_columns(files: Sequence[Path], wanted: Sequence[str], *, whole: bool) -> list[str]:
     """Return the columns of JSON files, all of them if `whole`; wanted columns must be in every file."""
     names: list[list[str]] = []
@@ -424,7 +421,7 @@ def _json_columns(files: Sequence[Path], wanted: Sequence[str], *, whole: bool) 
                     break
             names.append(list(table.names))
     columns.require_in_all(files, names, wanted)
-    found = list(dict.fromkeys(name for known in names for name in known))
+    found = list(dict.fromkeys(chain.from_iterable(names)))
     for column in wanted if found else ():
         columns.require_column(column, found)
     return found
@@ -549,10 +546,7 @@ def decide_files(
         header = _json_columns(files, asked.wanted, whole=asked.as_csv)
         lines = JsonLines(zip(names, map(csv_files.opened_json, files), strict=True), header, asked)
     else:
-        found = [
-            csv_files.CsvFile(*pair)
-            for pair in zip(files, csv_files.headers(files, asked.wanted, delimiter), strict=True)
-        ]
+        found = csv_files.with_headers(files, asked.wanted, delimiter)
         header = columns.all_columns(files, [file.header.names for file in found])
         opened = (csv_files.opened_rows(file.path, asked.wanted, file.header.delimiter) for file in found)
         lines = CsvLines(zip(names, opened, strict=True), header, asked)

@@ -68,8 +68,7 @@ class CsvFile:
 
 def survey(file: Path, wanted: Sequence[str], delimiter: str | None) -> CsvFile:
     """Return the facts that engines need to read a file; a row with too many or too few cells is refused."""
-    with opened_rows(file, wanted, delimiter) as rows:
-        found = CsvFile(file, rows.header)
+    (found,) = with_headers([file], wanted, delimiter)
     if not is_unicode("".join(found.header.names)) or "\0" in "".join(found.header.names):
         raise InputError(f"{file}: the header {_ODD}")
     width = len(found.header.names)
@@ -91,15 +90,13 @@ def survey(file: Path, wanted: Sequence[str], delimiter: str | None) -> CsvFile:
     return replace(found, rows=lines - 1, line_end=line_end)
 
 
-def headers(
-    files: Sequence[Path], wanted: Sequence[str], delimiter: str | None
-) -> list[text_format.CsvHeader]:
-    """Return the header of each file; a file without a wanted column that others have is refused."""
+def with_headers(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None) -> list[CsvFile]:
+    """Return files with their headers; a file without a wanted column that others have is refused."""
     found = []
     for file in files:
         with opened_rows(file, wanted, delimiter) as rows:
-            found.append(rows.header)
-    require_in_all(files, [header.names for header in found], wanted)
+            found.append(CsvFile(file, rows.header))
+    require_in_all(files, [file.header.names for file in found], wanted)
     return found
 
 
