@@ -32,8 +32,8 @@ def source(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
-def test_there_are_twelve() -> None:
-    assert len(NOTEBOOKS) == 12
+def test_there_are_thirteen() -> None:
+    assert len(NOTEBOOKS) == 13
 
 
 @each
