@@ -102,6 +102,16 @@ def test_a_table_in_a_database_gives_the_certificate_of_memory(name: str, kind: 
         assert all(one.digest is None for one in plain.clauses if one.n)
 
 
+def test_nan_that_a_parquet_file_does_not_announce_is_a_missing_score(tmp_path: Path) -> None:
+    """Writers such as Arrow leave NaN out of the statistics, from which DuckDB takes that there is none."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    scores, _ = traffic()
+    parquet.write_table(arrow.table({"s": scores}), tmp_path / "traffic.parquet")
+    made = calibrate(tmp_path / "traffic.parquet", PROMISES["alarms"], score="s")
+    assert made.traffic.unscored == 30
+    assert made.bare.to_json() == in_memory(scores, None, "alarms")
+
+
 def test_what_is_wrong_with_traffic_is_one_sentence(tmp_path: Path) -> None:
     def refused(scores: list[float], reviews: list[Any], **names: str) -> str:
         file = written(tmp_path, "csv", s=np.array(scores), r=reviews)
