@@ -28,7 +28,7 @@ _TOP: Final = "The largest {} bound that matters; smaller bounds become lower. C
 def calibrate(
     tables: options.Tables,
     score: options.Score,
-    label: options.Label,
+    label: options.LabelUnlessTraffic = None,
     max_fpr: Annotated[
         list[str] | None,
         Option(
@@ -42,6 +42,17 @@ def calibrate(
     delta_fpr: options.DeltaFpr = None,
     delta_fnr: options.DeltaFnr = None,
     confidence: options.Confidence = None,
+    max_alarms: options.MaxAlarms = None,
+    max_false_alarms: options.MaxFalseAlarms = None,
+    min_precision: options.MinPrecision = None,
+    review: options.Review = None,
+    answers: options.Answers = None,
+    key: options.AnswersKey = None,
+    review_rate: options.ReviewRate = None,
+    mistaken: options.Mistaken = None,
+    max_anomalies: options.MaxAnomalies = None,
+    audit: options.Audit = None,
+    audits: options.Audits = None,
     shift: options.ShiftOption = None,
     label_noise: options.LabelNoiseOption = None,
     weight: options.Weight = None,
@@ -102,20 +113,32 @@ def calibrate(
 
     Example:
     [bold]pac-wrap calibrate scores.csv --score s --label y -o certificate.json[/bold]
+
+    From traffic, all points that came, with the reviews of some:
+    [bold]pac-wrap calibrate traffic.csv --score s --review v --max-false-alarms 20/50000[/bold]
     """
-    from pac_wrap.method.calibrate import drawn_by
-    from pac_wrap.method.groups.calibrate import request_of_columns
+    from pac_wrap.method.calibrate import Request, drawn_by
+    from pac_wrap.method.groups.calibrate import GroupRequest, request_of_columns
     from pac_wrap.report.account import account_of
     from pac_wrap.report.render import check_ending, short
     from pac_wrap.report.sentences import Origin
 
-    asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
-    strategy = options.strategy_of(overlap, asked)
+    limits = max_alarms, max_false_alarms, min_precision, review_rate, mistaken, max_anomalies, audits
+    promised = options.promised_of_traffic(*limits)
+    rooms = shift, label_noise, promised
+    asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, *rooms)
     by = {"--kind": kind, "--group": group, "--time": time}
     _check_weighted(weight, weight_bound, engine, [option for option, column in by.items() if column])
     columns = anomaly_label, leave_out, delimiter, kind, group, weight, engine, master
     drawn_series = series, every, hold_out, None if weight else seed
-    reading = Reading(tables, score, label, *columns, time, *drawn_series)
+    reading = Reading(tables, score, label, *columns, review, audit, answers, key, time, *drawn_series)
+    options.check_traffic(asked.of_traffic, reading, overlap=overlap, prevalence=prevalence)
+    if asked.of_traffic and (asked.fnr is None) != (audit is None):
+        raise InputError(
+            "--max-fnr of traffic needs audits, and they are for nothing else; give --max-fnr, the column of"
+            " points that a coin drew whatever their score with --audit, and its chance with --audits"
+        )
+    strategy = options.strategy_of(overlap, asked) if label is not None else "abstain"
     if time is not None and (kind is not None or engine != "duckdb"):
         raise InputError("--time does not work with --kind or another --engine; remove them")
     if group is None and (together or pool):
@@ -131,9 +154,13 @@ def calibrate(
         options.check_report(report, "groups", options.PAGES)
     if kind is not None and shares is not None:
         raise InputError("--prevalence does not work with --kind; remove one of them")
-    request, _ = request_of_columns(asked, strategy, reading.mark, group, together, pool, kind)
+    request: Any = asked
+    if label is not None:
+        request, _ = request_of_columns(asked, strategy, reading.mark, group, together, pool, kind)
+    elif group is not None:
+        request = GroupRequest(Request(asked), together, pool)
     survived = drawn_by(weight_bound, seed if weight else None)
-    keep_apart(tables, output, report)
+    keep_apart([*tables, *(answers or ())], output, report)
     facts: tuple[Fact, ...] = ()
     if time is not None:
         certificate, drawn, facts = _in_time(reading, request)
@@ -142,14 +169,15 @@ def calibrate(
         certificate, drawn = _certified(reading, request, *bar, draws=report is not None, survived=survived)
     known: Any = {}
     if group is None:
-        known = {"source": Origin(tuple(tables), score, label), "prevalence": shares, "in_time": facts}
+        known = {"source": Origin(tuple(tables), score, label or reading.traffic.review or "")}
+        if label is not None:
+            known |= {"prevalence": shares, "in_time": facts}
+        elif drawn:
+            drawn, known["reviews"], known["audits"] = drawn[:1], *drawn[1:]
     page = partial(account_of, certificate, *drawn, **known)
     written = _write_all((output, certificate), (report, page))
     if written and not quiet:
-        normal, anomalous = certificate.columns.n.sum(axis=1).tolist() if group else certificate.sizes
-        rows = f"{amount(normal + anomalous, 'row')}: {normal:,} normal, {anomalous:,} anomalous"
-        more = "" if group is None else f", {amount(len(certificate.groups), 'group')}"
-        say(f"{rows}{more} -> {', '.join(written)}")
+        say(f"{_counted(certificate, label is None)} -> {', '.join(written)}")
     if form == "json":
         typer.echo(certificate.to_json(), nl=False)
     else:
@@ -157,6 +185,20 @@ def calibrate(
         typer.echo(short(getattr(certificate, "bare", certificate), None, facts))
     if certificate.empty or getattr(certificate, "overstated", False):
         raise typer.Exit(FAILED)
+
+
+def _counted(certificate: Any, of_traffic: bool) -> str:
+    """Return in words how many rows made a certificate."""
+    groups = getattr(certificate, "groups", None)
+    normal, anomalous = certificate.sizes if groups is None else certificate.columns.n.sum(axis=1).tolist()
+    rows = f"{amount(normal + anomalous, 'row')}: {normal:,} normal, {anomalous:,} anomalous"
+    if of_traffic and groups is None:
+        seen = certificate.traffic
+        reviews, alarms = amount(seen.found + seen.cleared, "review"), amount(seen.alarms, "alarm")
+        return f"{amount(seen.points, 'row')} of traffic: {reviews}, {alarms}"
+    if of_traffic:
+        rows = f"{amount(normal + anomalous, 'row')} of traffic: {anomalous:,} found anomalous"
+    return rows if groups is None else f"{rows}, {amount(len(groups), 'group')}"
 
 
 def _check_weighted(weight: str | None, bound: float | None, engine: str, others: list[str]) -> None:
@@ -193,7 +235,6 @@ def _certified(
 
     With weights, only the points that survive a draw by weight count.
     """
-    from pac_wrap.method.groups.calibrate import certify_any
     from pac_wrap.method.provenance import now
     from pac_wrap.report.groups import worst
     from pac_wrap.tables.columns import only_in_csv
@@ -211,13 +252,18 @@ def _certified(
             if found.reader != "read_csv":
                 only_in_csv(reading.delimiter)
             files = EngineFiles(reading.engine, found.files, found.reader, reading.delimiter, reading.master)
-            made = files.certify(request, reading.columns, reading.anomaly_label)
+            if reading.label is None:
+                made = files.certify_traffic(request, reading.traffic)
+            else:
+                made = files.certify(request, reading.columns, reading.anomaly_label)
         if made is None or (draws and not grouped):  # else an engine has done all there is to do
             with reading.opened_found(found, progress) as table:
                 source = reading.source(table, draws=survived)
-                made = certify_any(source, request) if made is None else made
+                made = reading.certify(source, request) if made is None else made
                 if draws and grouped:
                     drawn = (source.classes(worst(made)),)
+                elif draws and reading.label is None:
+                    drawn = source.arrays()
                 elif draws:
                     drawn = source.classes()
     return made.with_provenance(tables=tuple(reading.tables), date=now()), drawn
@@ -412,6 +458,11 @@ def recalibrate(
     from pac_wrap.report.render import short
 
     loaded = Certificate.load(certificate)
+    if loaded.traffic is not None:
+        raise InputError(
+            "this certificate is about traffic, and each new one needs traffic of its own; make it with"
+            " pac-wrap calibrate"
+        )
     if loaded.lineage is not None and loaded.lineage.ledger == own_delta:
         so_far, remedy = ("share one delta", "remove") if own_delta else ("each have their own delta", "add")
         raise InputError(

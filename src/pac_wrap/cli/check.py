@@ -45,6 +45,10 @@ def evaluate(
     loaded = load_any(certificate, but=("classes", "curve"))
     reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, kind, group)
     check_division(loaded, kind=kind, group=group)
+    if group is not None and options.is_of_traffic(loaded):
+        raise InputError(
+            "the promises of these groups are about shares of traffic; evaluate a certificate for each group"
+        )
     with reading.opened("evaluating") as table:
         if kind is not None:
             account = account_of_measured(evaluate_kinds_table(reading.source(table), loaded))
@@ -63,7 +67,11 @@ def verify(
     certificate: options.CertificateFile,
     tables: options.Tables,
     score: options.Score,
-    label: options.Label,
+    label: options.LabelUnlessTraffic = None,
+    review: options.Review = None,
+    answers: options.Answers = None,
+    key: options.AnswersKey = None,
+    audit: options.Audit = None,
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     kind: options.Kind = None,
@@ -91,7 +99,9 @@ def verify(
     loaded = load_any(certificate, but=("classes",))
     columns = anomaly_label, leave_out, delimiter, kind, group, weight
     in_time: Any = {"time": time, "series": series, "hold_out": hold_out, "seed": seed}
+    in_time |= {"review": review, "answers": answers, "key": key, "audit": audit}
     reading = Reading(tables, score, label, *columns, **in_time)
+    options.check_traffic(options.is_of_traffic(loaded), reading)
     if time is not None and (kind or group) is not None:
         raise InputError("--time does not work with --kind or --group; remove one of them")
     _check_weight(loaded, weight, time)
@@ -122,7 +132,6 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Return how a certificate or a curve differs from a new one, made from all rows of the tables."""
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.curve import Curve, CurveRequest
-    from pac_wrap.method.groups.calibrate import certify_any
     from pac_wrap.method.kinds import KindRequest
     from pac_wrap.method.verify import compare, request_of
 
@@ -133,13 +142,15 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
         request = request_of(loaded, reading.mark)
     elif isinstance(loaded, Curve):
         request = CurveRequest.of_curve(loaded, reading.mark)
+    elif reading.label is None:
+        request = loaded.guarantee
     else:
         request = Request(loaded.guarantee, loaded.overlap, reading.mark)
     draws = getattr(getattr(loaded, "weighting", None), "draws", None)
     with reading.opened("verifying", 4) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
         source = reading.source(table, loaded.score_type, draws=draws)
-        return compare(loaded, certify_any(source, request))
+        return compare(loaded, reading.certify(source, request))
 
 
 def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:

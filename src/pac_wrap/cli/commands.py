@@ -13,6 +13,7 @@ from pac_wrap.cli.monitor import monitor
 from pac_wrap.cli.paper import get, reproduce, show_list, where
 from pac_wrap.cli.plan import demo, plan
 from pac_wrap.cli.process import run
+from pac_wrap.cli.review import review
 
 app = typer.Typer(
     cls=options.Commands,
@@ -36,7 +37,7 @@ data = typer.Typer(
 app.callback()(options.before_command)
 panels = {
     "Start": (demo, plan),
-    "Certify": (calibrate, curve, compare, recalibrate),
+    "Certify": (calibrate, review, curve, compare, recalibrate),
     "Decide": (decide, sql),
     "Check": (evaluate, monitor, worth, verify, show),
     "Paper": (reproduce,),

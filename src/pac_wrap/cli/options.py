@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.report.account import Account
     from pac_wrap.series.points import Points, SeriesSplit
+    from pac_wrap.tables.columns import TrafficColumns
     from pac_wrap.tables.table import FoundFiles, Table
 
 _WELCOME: Final = """\
@@ -45,13 +46,16 @@ See how many labels you need:
 pac-wrap --help lists all commands."""
 # what Python calls a value, and what one writes
 _WORDS: Final = {"str": "text", "int": "number", "float": "number", "path": "file", "file": "file"}
-_COLUMNS: Final = ("score", "label", "group", "kind", "weight", "time", "series", "batch", "key")
+_COLUMNS: Final = (
+    *("score", "label", "group", "kind", "weight", "time", "series", "batch", "key", "review", "audit"),
+)
 # choices longer than this would be broken in the middle of a word; the help of the option names them
 _LONGEST: Final = 14
 # the panels of a long help; an option that would be alone in its panel stands among the others
 _PANELS: Final = {
     "Promise": "max_fpr max_fnr delta delta_fpr delta_fnr confidence shift label_noise overlap",
-    "Traffic": "max_alarms max_false_alarms min_precision review_rate mistaken max_anomalies audits review",
+    "Traffic": "max_alarms max_false_alarms min_precision review answers key review_rate mistaken"
+    " max_anomalies audit audits",
     "Kinds, groups and weights": "kind group together pool weight weight_bound",
     "Time series": "time series every hold_out seed",
     "Output": "output report prevalence form quiet",
@@ -65,6 +69,9 @@ Tables = Annotated[
 CertificateFile = Annotated[Path, Argument(help="A certificate made by pac-wrap calibrate.")]
 Score = Annotated[str, Option(help="The column of scores; higher scores are more anomalous.")]
 Label = Annotated[str, Option(help="The column of labels: 0/1 or true/false.")]
+LabelUnlessTraffic = Annotated[
+    str | None, Option("--label", help="The column of labels: 0/1 or true/false; traffic needs none.")
+]
 AnomalyLabel = Annotated[str | None, Option(help="The label that marks an anomaly, if it is not 1 or true.")]
 LeaveOut = Annotated[
     list[str] | None,
@@ -119,6 +126,22 @@ MaxAnomalies = Annotated[
 Audits = Annotated[
     float | None,
     Option(help="The chance that a point without an alarm is reviewed, by a coin, to find missed anomalies."),
+]
+Review = Annotated[
+    str | None,
+    Option(
+        help="Of traffic: the column of what reviews found, 1 (right), 0 (wrong) or empty (not reviewed)."
+    ),
+]
+Audit = Annotated[
+    str | None, Option(help="With --audits: the column that is 1 for points that this coin drew, else 0.")
+]
+Answers = Annotated[
+    list[str] | None,
+    Option(help="A file with reviews, such as pac-wrap review writes, filled in; may be repeated."),
+]
+AnswersKey = Annotated[
+    str | None, Option("--key", help="With --answers: the column that identifies rows, in all tables.")
 ]
 Weight = Annotated[
     str | None,
@@ -265,6 +288,11 @@ class Reading:
     weight: str | None = None
     engine: Engine = "duckdb"
     master: str | None = None
+    # of traffic: columns, and files with reviews by key
+    review: str | None = None
+    audit: str | None = None
+    answers: list[str] | None = None
+    key: str | None = None
     # rows in the order of time
     time: str | None = None
     series: str | None = None
@@ -278,6 +306,8 @@ class Reading:
             ("--every", self.every, "--time", self.time),
             ("--hold-out", self.hold_out, "--series", self.series),
             ("--seed", self.seed, "--hold-out", self.hold_out),
+            ("--answers", self.answers or None, "--key", self.key),
+            ("--key", self.key, "--answers", self.answers or None),
         ):
             if value is not None and other is None:
                 raise InputError(f"{option} works only with {needed}; add {needed}, or remove {option}")
@@ -285,6 +315,8 @@ class Reading:
             raise InputError(
                 f"--leave-out works only with DuckDB; remove --leave-out or --engine {self.engine}"
             )
+        if self.answers and self.engine != "duckdb":
+            raise InputError(f"--answers works only with DuckDB; remove --answers or --engine {self.engine}")
         if self.master is not None and self.engine == "duckdb":
             raise InputError("--master needs --engine spark or --engine dask; DuckDB runs on this machine")
 
@@ -299,6 +331,13 @@ class Reading:
     def columns(self) -> tuple[str, ...]:
         """The columns of scores and labels, and the column of kinds or groups if there is one."""
         return self.score, self.label or "", *(one for one in (self.kind, self.group) if one is not None)
+
+    @property
+    def traffic(self) -> "TrafficColumns":
+        """The columns of traffic; answers stand in the column `review` unless another is named."""
+        from pac_wrap.tables.columns import TrafficColumns
+
+        return TrafficColumns(self.score, self.review or ("review" if self.answers else None), self.audit)
 
     @contextmanager
     def opened(
@@ -315,31 +354,50 @@ class Reading:
             yield table
 
     def opened_found(
-        self, found: "FoundFiles", progress: Any, more: Sequence[str] = (), in_order: bool = False
+        self,
+        found: "FoundFiles",
+        progress: Any,
+        more: Sequence[str] = (),
+        in_order: bool = False,
+        output: Path | None = None,
     ) -> "AbstractContextManager[Table]":
         """Open found files as one table, with more columns; reading is faster without an order of rows."""
         from pac_wrap.tables.table import open_found
 
-        others = [one for one in (self.weight, self.time, self.series) if one is not None]
-        return open_found(
-            found,
-            [self.score, *self.columns[2:], *others, *more],
-            self.label,
-            passes=not in_order and self.weight is None and self.time is None,
-            delimiter=self.delimiter,
-            leave_out=self.leave_out or (),
-            progress=progress,
-        )
+        others = [one for one in (self.weight, self.time, self.series, self.audit) if one is not None]
+        columns = [self.score, *self.columns[2:], *others, *more]
+        passes = not in_order and self.weight is None and self.time is None
+        how: Any = {"passes": passes, "delimiter": self.delimiter, "progress": progress, "output": output}
+        if self.answers and self.key is not None:
+            from pac_wrap.tables.review import answers_in, open_answered
+
+            review = str(self.traffic.review)
+            given = answers_in(self.answers, self.key, review, self.delimiter)
+            return open_answered(found, columns, given, self.key, review, **how)
+        marks = [] if self.review is None else [self.review]
+        return open_found(found, [*columns, *marks], self.label, leave_out=self.leave_out or (), **how)
 
     def source(self, table: "Table", score_type: Any = None, **how: Any) -> Any:
         """Return the labelled scores of a table: by class, by kind, or by group."""
-        from pac_wrap.tables.calibrate import TableGroups, TableSource
+        from pac_wrap.tables.calibrate import TableGroups, TableSource, TrafficTable
 
-        label = self.label or ""
+        label, traffic = self.label or "", self.traffic if self.label is None else None
         if self.group is not None:
-            return TableGroups(table, (self.score, label, self.group), self.anomaly_label, score_type)
+            columns = self.score, label, self.group
+            return TableGroups(table, columns, self.anomaly_label, score_type, traffic)
+        if traffic is not None:
+            return TrafficTable(table, traffic, score_type)
         how |= {"score_type": score_type, "kind": self.kind, "weight": self.weight}
         return TableSource(table, self.score, label, self.anomaly_label, **how)
+
+    def certify(self, source: Any, request: Any) -> Any:
+        """Return the certificate or the curve that answers a request, from the scores of a table."""
+        from pac_wrap.method.groups.calibrate import certify_any
+        from pac_wrap.method.traffic.calibrate import certify_traffic
+
+        if self.label is None and self.group is None:
+            return certify_traffic(source, source.unscored, request, self.audit is not None)
+        return certify_any(source, request)
 
     def steps(self, every: int) -> "tuple[Points, SeriesSplit | None, list[NDArray[Any]]]":
         """Return the steps of all series, their split if some are held out, and the scores of each class."""
@@ -368,17 +426,20 @@ def guarantee_of(
     confidence: float | None = None,
     shift: str | None = None,
     label_noise: str | None = None,
+    of_traffic: dict[str, Any] | None = None,
 ) -> "Guarantee":
     """Return the guarantee that the options request; a list may give each kind its own ceiling."""
     from pac_wrap.method.promise import Guarantee
 
-    ceilings = _ceilings("--max-fpr", max_fpr), _ceilings("--max-fnr", max_fnr)
+    usual = "none" if of_traffic else "0.05"
+    ceilings = _ceilings("--max-fpr", max_fpr, usual), _ceilings("--max-fnr", max_fnr, usual)
     for side, ceiling, delta in (("fpr", ceilings[0], delta_fpr), ("fnr", ceilings[1], delta_fnr)):
-        if delta is not None and ceiling is None and ceilings != (None, None):
+        if delta is not None and ceiling is None and ceilings != (None, None) and not of_traffic:
             raise InputError(
                 f"--delta-{side} needs a ceiling, and --max-{side} is none; remove --delta-{side}"
             )
-    return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence, **rooms_of(shift, label_noise))
+    others = rooms_of(shift, label_noise) | (of_traffic or {})
+    return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence, **others)
 
 
 def promised_of_traffic(
@@ -401,7 +462,26 @@ def promised_of_traffic(
     return found
 
 
-def _ceilings(option: str, given: str | list[str] | None) -> float | dict[str | None, float | None] | None:
+def check_traffic(of_traffic: bool, reading: Reading, **others: Any) -> None:
+    """Refuse options of labelled points for traffic, and options of traffic, or no label, for others."""
+    example = "a promise about traffic, such as --max-false-alarms 20/50000"
+    marks = {"review": reading.review, "audit": reading.audit, "answers": reading.answers}
+    if not of_traffic and (given := [name for name, one in marks.items() if one]):
+        raise InputError(f"--{given[0]} needs {example}, or --max-fpr with --max-anomalies; add one")
+    if not of_traffic and reading.label is None:
+        raise InputError(f"--label is missing; name the column of labels, or add {example}")
+    names = "label", "anomaly_label", "leave_out", "kind", "weight", "time", "series", "hold_out", "seed"
+    labelled = {name: getattr(reading, name) for name in names} | others
+    if of_traffic and (given := [name for name, one in labelled.items() if one not in (None, [], False)]):
+        option = f"--{given[0].replace('_', '-')}"
+        raise InputError(f"{option} is for labelled points, and these promises are about traffic; remove it")
+    if reading.group is not None and reading.engine != "duckdb" and of_traffic:
+        raise InputError(f"--group of traffic works only with DuckDB; remove --engine {reading.engine}")
+
+
+def _ceilings(
+    option: str, given: str | list[str] | None, usual: str
+) -> float | dict[str | None, float | None] | None:
     """Return one ceiling, or the ceiling of each kind; the last = of a text precedes the ceiling."""
 
     def ceiling(text: str) -> float | None:
@@ -413,7 +493,7 @@ def _ceilings(option: str, given: str | list[str] | None) -> float | dict[str | 
                 " write five percent as 0.05"
             ) from None
 
-    texts = [given] if isinstance(given, str) else given or ["0.05"]
+    texts = [given] if isinstance(given, str) else given or [usual]
     if len(texts) == 1 and "=" not in texts[0]:
         return ceiling(texts[0])
     found: dict[str | None, float | None] = {}
@@ -564,6 +644,12 @@ def check_division(certificate: object, **columns: str | None) -> None:
                 if column is None
                 else f"--{noun} needs a certificate that was made with --{noun}; remove it"
             )
+
+
+def is_of_traffic(certificate: Any) -> bool:
+    """Return whether a certificate, or each of its groups, promises something about traffic."""
+    asked = getattr(certificate, "asked", getattr(certificate, "guarantee", None))
+    return bool(getattr(asked, "of_traffic", False))
 
 
 def tell(account: "Account", form: str, text: str | None = None) -> None:

@@ -147,6 +147,7 @@ def in_options(text: str) -> str:
     A name with an underscore is always an argument. A plain word is one only if it begins a rule or gets a
     value.
     """
+    text = re.sub(r"reviews=Reviews\((\w+)=([\w.]+)\)", r"\1 \2", text)
     for name in state["options"]:
         option = f"--{name.replace('_', '-')}"
         text = re.sub(rf"""(?<![\w'"]){name}="(\w+)\"""", rf"{option} \1", text)

@@ -14,9 +14,13 @@ from typing import Any, Final, NamedTuple
 
 from pac_wrap.engines.frames import Engine, LabelCounts, import_package
 from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.promise import Guarantee
 from pac_wrap.tables.columns import (
+    TRUE,
+    TrafficColumns,
     anomaly_marks,
     miscounted,
     no_rows,
@@ -97,9 +101,7 @@ class EngineFiles:
         by_group = isinstance(request, GroupRequest)
         for name in third:
             refuse_as_third(name, (score, label), "group" if by_group else "kind")
-        engine: Engine = import_module(f"pac_wrap.engines.{self.engine}").ENGINE
-        for package in engine.packages:
-            import_package(package, self.engine)
+        engine = self._started()
         found = inspect(self.files, self.reader, columns, self.delimiter)
 
         def marks(counts: LabelCounts) -> Sequence[str]:
@@ -116,6 +118,34 @@ class EngineFiles:
             else:
                 found.expect(int(made.columns.n.sum()) if by_group else sum(made.sizes))
         return made.with_provenance(score=score, tables=tuple(map(str, self.files)), engine=self.engine)
+
+    def certify_traffic(self, asked: Guarantee, columns: TrafficColumns) -> Certificate:
+        """Return the certificate of traffic with a column of reviews."""
+        score, review, audit = columns
+        if review is None or audit is not None:
+            raise InputError(
+                f"--engine {self.engine} needs a column of reviews and takes none of audits; remove --engine"
+            )
+        engine = self._started()
+        found = inspect(self.files, self.reader, (score, review), self.delimiter)
+
+        def marks(counts: LabelCounts) -> Sequence[str]:
+            for text, _ in counts:
+                columns.part_of(review, text)
+            return TRUE
+
+        with found.naming_rows(), engine.reading(found, (score, review), self.master) as frame:
+            engine.marked(frame, score, marks)  # which checks the scores and the reviews
+            made = engine.certified_traffic(frame, TrafficColumns("score", "label"), asked)
+            assert made.traffic is not None
+            found.expect(made.traffic.points)
+        return made.with_provenance(score=score, tables=tuple(map(str, self.files)), engine=self.engine)
+
+    def _started(self) -> Engine:
+        engine: Engine = import_module(f"pac_wrap.engines.{self.engine}").ENGINE
+        for package in engine.packages:
+            import_package(package, self.engine)
+        return engine
 
 
 def inspect(

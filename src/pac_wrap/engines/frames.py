@@ -133,7 +133,7 @@ class Engine(ABC):
         >>> calibrate(df).regime.value, sorted(calibrate(df, by="parity").groups)
         ('separated', ['even', 'odd'])
         """
-        if is_traffic(guarantee, review, audit):
+        if is_traffic(guarantee, review, audit, by=by, kinds=kinds, overlap=overlap):
             return self.certified_traffic(df, TrafficColumns(score, review, audit), guarantee)
         asked = request_of_columns(guarantee, overlap, anomaly_label, by, together, pool, kinds)
         return self.certified(df, [one for one in (score, label, by, kinds) if one is not None], *asked)

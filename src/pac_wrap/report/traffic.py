@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil, inf, log10
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,11 +31,15 @@ from pac_wrap.report.account import (
     Status,
     Table,
     facts_of,
+    only,
     sentence,
 )
 from pac_wrap.report.numbers import ceiling, confidence, least, percent, sure, told_apart
 from pac_wrap.report.pictures import alarms_picture
 from pac_wrap.tails.bounds import ranks_tested
+
+if TYPE_CHECKING:
+    from pac_wrap.method.traffic.review import ReviewQueue
 
 # the reviews that are looked ahead
 _MORE: Final = 50
@@ -421,3 +425,30 @@ def _verdicts(certificate: Certificate, own: _Own | None) -> Section:
     table = Table(heads, tuple(rows), "The meaning of each score.", key="verdicts")
     value = {"normal_below": certificate.rule.normal_below, "anomaly_from": certificate.rule.anomaly_from}
     return Section("Verdicts", (table,), "verdicts", key="rule", value=value)
+
+
+def account_of_queue(queue: "ReviewQueue", count: int, file: str | None) -> Account:
+    """Return the account of a queue: what reviews have gained so far, and the next `count` points."""
+    made, left = queue.certificate, queue.wrong_left
+    seen, own = made.traffic, [one for one in made.of("normal") if one.of.error is Error.FALSE_ALARM]
+    assert seen is not None
+    status, headline = Status("certified", "more reviews may help"), "No further review lowers the threshold."
+    if count:
+        points = "highest point" if count == 1 else f"{count:,} highest points"
+        ends = f"After {left:,} more wrong ones no review helps" if left else "Stop at any time"
+        headline = f"Review the {points} that nobody has looked at, from the top. {ends}."
+    elif made.empty:
+        status, headline = _status(made), _headline(made)
+    without = [f"; without any review at most {one.errors:,}" for one in own if one.errors is not None]
+    reviews = amount(seen.found + (seen.cleared or 0), "review")
+    facts = [
+        Fact("promise", str(made.guarantee)),
+        Fact(
+            "reviewed", f"{reviews} of {seen.points:,} points: {seen.found:,} right, {seen.cleared:,} wrong"
+        ),
+        Fact("gained", f"{amount(seen.alarms, 'alarm')}, {seen.right:,} of them right{''.join(without)}"),
+        *[Fact("next", f"{amount(count, 'row')} -> {file}")] * (file is not None),
+    ]
+    record = {"next": count, "wrong_left": left, "points": seen.points, "found": seen.found}
+    record |= {"cleared": seen.cleared, "alarms": seen.alarms, "right": seen.right, "wrong": seen.wrong}
+    return Account(status=status, headline=headline, facts=tuple(facts), sections=only(**record))

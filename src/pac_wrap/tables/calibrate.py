@@ -32,7 +32,14 @@ from pac_wrap.method.kinds import populations_of
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, Populations, T, parts_of
-from pac_wrap.method.traffic.calibrate import STATES, certify_traffic, is_traffic
+from pac_wrap.method.traffic.calibrate import (
+    STATES,
+    by_group,
+    certify_traffic,
+    check_asked,
+    is_traffic,
+    warn_if_all_reviewed,
+)
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc
 from pac_wrap.ranks.passes import PassTask, RankSearch, Survey, survey
@@ -361,21 +368,43 @@ class TableSource(PassSource):
 class TrafficTable(TableSource):
     """The scores of traffic by the state of each point; the first pass counts the points without a score."""
 
-    def __init__(self, table: Table, columns: TrafficColumns, score_type: ScoreType | None = None) -> None:
+    def __init__(
+        self,
+        table: Table,
+        columns: TrafficColumns,
+        score_type: ScoreType | None = None,
+        value: str = "NULL",
+    ) -> None:
         columns.check(table.columns)
         self.columns = columns
-        super().__init__(table, columns.score, "", score_type=score_type)
+        super().__init__(table, columns.score, "", score_type=score_type, value=value)
         self.copied()
         gone = f"{self.number} IS NULL OR isnan({self.number})"
         counts = f"SELECT {self.mark}, count(*), count(*) FILTER ({gone}) FROM {self.relation} GROUP BY 1"
         found = table.rows(counts)
         if any(state == _WRONG for state, *_ in found):
             self.refuse()
-        sizes, self.unscored = columns.counted(found)
-        self._populations = dict(zip(STATES, sizes, strict=True))
+        self.sizes, self.unscored = columns.counted(found)
+        self._populations = dict(zip(STATES, self.sizes, strict=True))
         if self.unscored:  # or are they texts that are no numbers?
             table.check_scores(columns.score, "abstain")
             self._counts = f"NOT ({gone})"
+
+    def for_groups(self) -> "TrafficTable":
+        """Return the rows as groups count them: 1 for a point found anomalous, -inf without a score."""
+        points, waiting = sum(self.sizes) + self.unscored, self.sizes[2] + self.unscored
+        warn_if_all_reviewed(points, points - waiting)
+        self.number = f"coalesce(nullif({self.number}, CAST('NaN' AS DOUBLE)), CAST('-inf' AS DOUBLE))"
+        self.mark = f"CAST({self.mark} = 1 AS UTINYINT)"
+        return self
+
+    def arrays(self) -> tuple[Floats, NDArray[np.float64], NDArray[np.bool_] | None]:
+        """Return all scores, NaN if there is none, their reviews (1, 0 or NaN), and which were audited."""
+        query = f"SELECT {or_nan(self.number)}, {self.mark} FROM {self.relation}"
+        found = [(scores.copy(), marks.copy()) for scores, marks in self.table.batches(query)]
+        scores, marks = (np.concatenate(column) for column in zip(*found, strict=True))
+        audits = None if self.columns.audit is None else marks > 2
+        return scores.astype(self._type), np.array([0.0, 1.0, np.nan])[marks % 3], audits
 
     def _mark_sql(self) -> str:
         review, audit = (None if name is None else quote_name(name) for name in self.columns[1:])
@@ -404,12 +433,16 @@ class TableGroups:
         columns: tuple[str, str, str],
         anomaly_label: str | None,
         score_type: ScoreType | None = None,
+        traffic: TrafficColumns | None = None,
     ) -> None:
         score, label, _ = columns
-        rows = TableSource(
-            table, score, label, anomaly_label, score_type=score_type, value=group_sql(table, columns)
-        )
-        rows.copied()
+        value = group_sql(table, columns)
+        rows: TableSource
+        if traffic is None:
+            rows = TableSource(table, score, label, anomaly_label, score_type=score_type, value=value)
+            rows.copied()
+        else:
+            rows = TrafficTable(table, traffic, score_type, value).for_groups()
         self._table, self.rows, self.score_type, self.origin = table, rows, rows.score_type, rows.origin
         wrong = f"count(*) FILTER ({rows.number} IS NULL OR isnan({rows.number}) OR {rows.mark} > 1)"
         counts = f"{wrong} AS wrong, count(*) AS rows, count(*) FILTER ({rows.mark} = 1) AS anomalous"
@@ -545,9 +578,12 @@ def calibrate(
     parameters are those of `calibrate_labelled`. Promises about traffic need no labels; `review` and `audit`
     name the columns of what reviews found and of the points drawn for audit, see `calibrate_traffic`.
     """
-    if is_traffic(guarantee, review, audit):
-        columns = TrafficColumns(score, review, audit)
-        with _opened(files, [score, *columns.marks], None, delimiter) as table:
+    if is_traffic(guarantee, review, audit, pool=pool, kinds=kinds, overlap=overlap):
+        columns, grouped = TrafficColumns(score, review, audit), [] if by is None else [by]
+        with _opened(files, [score, *columns.marks, *grouped], None, delimiter) as table:
+            if by is not None:
+                asked = by_group(check_asked(guarantee, False, audit is not None), together, audit is None)
+                return certify_any(TableGroups(table, (score, "", by), None, traffic=columns), asked)
             rows = TrafficTable(table, columns)
             return certify_traffic(rows, rows.unscored, guarantee, audit is not None)
     given, of = label_of(anomaly_label), (by, kinds)

@@ -183,7 +183,7 @@ def copy_with(
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.types_of(table.everything)
     columns, compared = (
-        _written(types, score, options),
+        columns_written(types, score, options),
         sql.compared_number(sql.score_sql(score, types[score])),
     )
     source = table.everything
@@ -227,7 +227,7 @@ def output_options(name: str) -> str:
     return _WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
 
 
-def _written(types: dict[str, str], score: str, options: str) -> str:
+def columns_written(types: dict[str, str], score: str, options: str) -> str:
     """Return the columns as they are written: a float32 as its double, in JSON words for inf and NaN."""
     kind, number = types[score], sql.score_sql(score, types[score])
     if options.startswith("FORMAT json"):

@@ -412,11 +412,8 @@ def calibrate_traffic(
     """
     asked = check_asked(guarantee, anomalous is not None, audits is not None)
     if by is not None:
-        if anomalous is not None or independent or audits is not None:
-            raise InputError(
-                "by cannot be combined with anomalous, independent or audits; remove by, or the others"
-            )
-        return certify_traffic_groups(GroupRequest(Request(asked), together), scores, reviews, by)
+        alone = anomalous is None and not independent and audits is None
+        return certify_traffic_groups(by_group(asked, together, alone), scores, reviews, by)
     if together:
         raise InputError("together is for groups; give by too, or remove it")
     given, values, verdicts = as_traffic(scores, reviews)
@@ -439,6 +436,15 @@ def as_traffic(scores: ArrayLike, reviews: ArrayLike | None) -> tuple[Any, Score
         raise InputError("scores are empty; pass the scores of all points that came")
     warn_if_all_reviewed(values.size, int((verdicts >= 0).sum()))
     return given, values, verdicts
+
+
+def by_group(asked: Guarantee, together: bool, alone: bool) -> GroupRequest:
+    """Return the request for groups of traffic, which have reviews alone."""
+    if not alone:
+        raise InputError(
+            "by cannot be combined with anomalous, independent or audits; remove by, or the others"
+        )
+    return GroupRequest(Request(asked), together)
 
 
 def certify_traffic_groups(
@@ -485,9 +491,12 @@ def request_of(
     return TrafficRequest(asked, unscored, RankedInMemory(scores, "anomalous", None), independent)
 
 
-def is_traffic(asked: object, *marks: object) -> bool:
-    """Return whether a request is about traffic: by its promises, or by a column of reviews or audits."""
-    return (isinstance(asked, Guarantee) and asked.of_traffic) or any(one is not None for one in marks)
+def is_traffic(asked: object, *marks: object, **others: object) -> bool:
+    """Return whether a request is about traffic, by its promises or a column; then refuse other arguments."""
+    found = (isinstance(asked, Guarantee) and asked.of_traffic) or any(one is not None for one in marks)
+    if found and (given := [name for name, one in others.items() if one]):
+        raise InputError(f"{given[0]} does not work with promises about traffic; remove it")
+    return found
 
 
 def check_asked(guarantee: object, with_anomalies: bool, with_audits: bool) -> Guarantee:

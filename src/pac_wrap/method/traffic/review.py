@@ -1,5 +1,7 @@
 """What to review next: the alarms whose answers may lower the threshold, from the highest score down."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -37,7 +39,7 @@ class ReviewQueue:
     """
 
     def __init__(self, scores: ArrayLike, guarantee: Guarantee, reviews: ArrayLike | None = None) -> None:
-        self._given = as_array(scores, "scores")
+        self._given: NDArray[Any] | None = as_array(scores, "scores")
         self._scores = as_scores(self._given, "scores", missing=True)
         self._reviews = as_reviews(reviews, self._scores.size)
         self.guarantee = guarantee
@@ -46,6 +48,18 @@ class ReviewQueue:
         order = np.argsort(-self._scores, kind="stable")
         self._order = order[: int(np.count_nonzero(~np.isnan(self._scores)))]
         self.certificate  # noqa: B018  # refuses what cannot be promised before anybody reviews
+
+    @classmethod
+    def of_highest(cls, made: Certificate, scores: NDArray[Any], reviews: NDArray[Any]) -> "ReviewQueue":
+        """Return the queue of a certificate's traffic, given as many of its highest points as matter.
+
+        They must include the highest points that were not found anomalous, one more than the budget of false
+        alarms, and the highest points without a review, as many as will be asked for. It takes no answers.
+        """
+        queue = cls.__new__(cls)
+        queue._given, queue._scores, queue._reviews = None, scores, as_reviews(reviews, scores.size)
+        queue.guarantee, queue._made, queue._order = made.guarantee, made, np.argsort(-scores, kind="stable")
+        return queue
 
     @property
     def reviews(self) -> NDArray[np.float64]:
@@ -56,6 +70,7 @@ class ReviewQueue:
     def certificate(self) -> Certificate:
         """The certificate of the traffic with the reviews so far."""
         if self._made is None:
+            assert self._given is not None
             self._made = calibrate_traffic(self._given, self.reviews, self.guarantee)
         return self._made
 
@@ -117,6 +132,8 @@ class ReviewQueue:
         verdicts : array-like
             For each of them 1 (right: an anomaly) or 0 (wrong: normal).
         """
+        if self._given is None:
+            raise InputError("this queue holds only the highest points; calibrate again with the new reviews")
         places = np.atleast_1d(np.asarray(positions))
         found = as_reviews(np.atleast_1d(np.asarray(verdicts)), np.atleast_1d(np.asarray(verdicts)).size)
         check_same_length("positions", places.size, "verdicts", found.size)

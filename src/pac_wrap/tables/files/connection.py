@@ -33,8 +33,8 @@ class Done(NamedTuple):
 
 Progress = Callable[[Done], None]
 
-# no query joins large tables, and planning the order of joins takes time in the square of the columns; writers
-# leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
+# no query joins many tables, and planning the order of joins takes time in the square of the columns
+# writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
 _DISABLED: Final = "disabled_optimizers = 'statistics_propagation,join_order"
 # nor are the sides of a join exchanged: rows stay in the order of the first
 _IN_ORDER: Final = (f"{_DISABLED},build_side_probe_side'",)

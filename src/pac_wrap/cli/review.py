@@ -1,0 +1,84 @@
+"""pac-wrap review: the points of traffic to look at next, and what reviews have gained so far."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+from pac_wrap.cli import options
+from pac_wrap.cli.options import Reading, keep_apart
+from pac_wrap.cli.process import progress_bar
+from pac_wrap.errors import InputError
+
+
+def review(
+    tables: options.Tables,
+    score: options.Score,
+    max_false_alarms: options.MaxFalseAlarms = None,
+    min_precision: options.MinPrecision = None,
+    max_fpr: Annotated[
+        str | None, Option(help="Ceiling of the false positive rate; it needs --max-anomalies.")
+    ] = None,
+    max_anomalies: options.MaxAnomalies = None,
+    max_alarms: options.MaxAlarms = None,
+    mistaken: options.Mistaken = None,
+    delta_fpr: options.DeltaFpr = None,
+    review: options.Review = None,
+    answers: options.Answers = None,
+    key: options.AnswersKey = None,
+    number: Annotated[int, Option("--number", "-n", min=1, help="How many points at most.")] = 20,
+    output: Annotated[
+        Path | None,
+        Option(
+            "--output", "-o", help="Where to write them, the highest score first: .csv, .parquet or .jsonl."
+        ),
+    ] = None,
+    delimiter: options.Delimiter = None,
+    form: options.Form = "text",
+) -> None:
+    """Name the points of traffic to review next: the highest scores that nobody has looked at.
+
+    A point without a review counts as a false alarm; each that is right lets the threshold fall.
+    Fill in the column of reviews that the output has (1 right, 0 wrong), and pass the file with --answers.
+    Stop at any time: pac-wrap calibrate is valid whatever was reviewed, with the same options.
+
+    Example:
+    [bold]pac-wrap review traffic.csv --score s --max-false-alarms 20/50000 -o next.csv[/bold]
+
+    With the answers, which stand beside the key of their row:
+    [bold]pac-wrap review traffic.csv --score s --max-false-alarms 20/50000 --answers a.csv --key id[/bold]
+    """
+    from contextlib import nullcontext
+
+    from pac_wrap.base.files import whole_file
+    from pac_wrap.report.render import short
+    from pac_wrap.report.traffic import account_of_queue
+    from pac_wrap.tables.decide import output_options
+    from pac_wrap.tables.review import queue_of, write_next
+    from pac_wrap.tables.table import found_files
+
+    limits = max_alarms, max_false_alarms, min_precision, None, mistaken, max_anomalies
+    if not (promised := options.promised_of_traffic(*limits)):
+        raise InputError("add a promise about traffic, such as --max-false-alarms 20/50000")
+    asked = options.guarantee_of(max_fpr, None, delta_fpr, None, of_traffic=promised)
+    reading = Reading(tables, score, delimiter=delimiter, review=review, answers=answers, key=key)
+    how = "" if output is None else output_options(output.name)
+    keep_apart([*tables, *(answers or ())], output)
+    written: Any = nullcontext() if output is None else whole_file(output)
+    with (
+        progress_bar("reading") as progress,
+        found_files(tables) as found,
+        written as target,
+        reading.opened_found(found, progress, output=target) as table,
+    ):
+        rows = reading.source(table)
+        queue, scores = queue_of(rows, reading.certify(rows, asked), number)
+        chosen = queue.next(number)
+        to = score, reading.traffic.review, scores[chosen], target, how
+        if target is not None and table.reader == "read_parquet":
+            write_next(table, *to)
+        elif target is not None:  # the columns that were not asked for are not there yet
+            with reading.opened_found(found, progress, table.columns, output=target) as whole:
+                write_next(whole, *to)
+    account = account_of_queue(queue, chosen.size, None if output is None else str(output))
+    options.tell(account, form, short(account, None))

@@ -1,0 +1,130 @@
+"""Reviews of traffic in files: answers go in by key, and the next rows to review come out."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.text import quoted, visible
+from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.promise import Error
+from pac_wrap.method.traffic.review import ReviewQueue
+from pac_wrap.tables.calibrate import TrafficTable
+from pac_wrap.tables.columns import REVIEWS, refuse_as_third, require_column
+from pac_wrap.tables.decide import columns_written, copied
+from pac_wrap.tables.sql import quote_name, quote_number, score_sql, state_sql
+from pac_wrap.tables.table import FoundFiles, Table, found_files, open_found
+
+_UNREVIEWED: Final = REVIEWS[""]
+# the key and the answer of a row, while both stand beside the columns of a table; no table has such
+_KEY, _ANSWER = '"pac-wrap key"', '"pac-wrap answer"'
+
+
+def answers_in(files: Sequence[str], key: str, review: str, delimiter: str | None = None) -> dict[str, str]:
+    """Return the answers in files by the key of their row; an empty one is no answer."""
+    refuse_as_third(key, [review], "key")
+    with found_files(files) as found, open_found(found, [review, key], review, delimiter=delimiter) as table:
+        for column in (key, review):
+            require_column(column, table.columns)
+        both = ", ".join(f"CAST({quote_name(one)} AS VARCHAR)" for one in (key, review))
+        answers: dict[str, str] = {}
+        for name, answer in table.rows(f"SELECT {both} FROM source"):
+            if answer in (None, "", "nan"):
+                continue
+            if name in (None, "") or name in answers:
+                what = "no key" if name in (None, "") else f"the key {quoted(name)}, as an earlier one"
+                raise InputError(
+                    f"an answer in {visible(', '.join(files))} has {what}; give each reviewed row one answer"
+                    f" and its key in column {quoted(key)}"
+                )
+            answers[name] = answer
+    return answers
+
+
+@contextmanager
+def open_answered(
+    found: FoundFiles, columns: Sequence[str], answers: dict[str, str], key: str, review: str, **options: Any
+) -> Iterator[Table]:
+    """Open traffic with answers in a column of reviews, over what stands there."""
+    wanted = [one for one in dict.fromkeys([*columns, key]) if one != review]
+    with open_found(found, wanted, **options) as table:
+        if review not in table.columns:
+            require_column(key, table.columns)
+            yield _answered(table, answers, key, review)
+            return
+    with open_found(found, [*wanted, review], **options) as table:
+        require_column(key, table.columns)
+        yield _answered(table, answers, key, review)
+
+
+def _answered(table: Table, answers: dict[str, str], key: str, review: str) -> Table:
+    text, shown = f"CAST({quote_name(key)} AS VARCHAR)", quote_name(review)
+    arrays = {"key": list(answers) or [""], "answer": list(answers.values()) or [""]}
+    table.register("given", {name: np.array(column, dtype=object) for name, column in arrays.items()})
+    table.rows(f"CREATE TABLE answers AS SELECT key AS {_KEY}, answer AS {_ANSWER} FROM given")
+    wanted = f"{text} IN (SELECT {_KEY} FROM answers)"
+    known = dict(table.rows(f"SELECT {text}, count(*) FROM source WHERE {wanted} GROUP BY 1"))
+    for name in answers:
+        if known.get(name) != 1:
+            rows = f"{known[name]:,} rows" if name in known else "no row"
+            raise InputError(
+                f"{rows} of {visible(', '.join(table.names))} have the key {quoted(name)} of an answer in"
+                f" column {quoted(key)}; each reviewed row needs a key of its own"
+            )
+    there = review in table.columns
+    own = f"coalesce({_ANSWER}, CAST({shown} AS VARCHAR))" if there else _ANSWER
+    every = f"* EXCLUDE ({', '.join([_KEY, _ANSWER, *[shown] * there])}), {own} AS {shown}"
+
+    def joined(relation: str) -> str:
+        return f"SELECT {every} FROM {relation} LEFT JOIN answers ON {text} = {_KEY}"
+
+    table.rows("ALTER VIEW source RENAME TO unanswered")
+    table.rows(f"CREATE VIEW source AS {joined('unanswered')}")
+    if table.everything != "source":
+        table.everything = f"({joined(table.everything)})"
+    table.columns = list(dict.fromkeys([*table.columns, review]))
+    table.types[review] = "VARCHAR"
+    return table
+
+
+def queue_of(rows: TrafficTable, made: Certificate, count: int) -> tuple[ReviewQueue, Scores]:
+    """Return the queue that names up to `count` rows to review next, and the scores of its rows."""
+    errors = [one.errors for one in made.of("normal") if one.of.error is Error.FALSE_ALARM]
+    few = [0 if one is None else one + 1 for one in errors]
+    scored, number = f"NOT ({rows.number} IS NULL OR isnan({rows.number}))", f"CAST({rows.number} AS DOUBLE)"
+
+    def highest(condition: str, limit: int) -> list[tuple[float, int]]:
+        return rows.table.rows(
+            f"SELECT {number} AS score, {rows.mark} AS state FROM {rows.relation}"
+            f" WHERE {scored} AND {condition} ORDER BY score DESC, state LIMIT {limit}"
+        )
+
+    top = highest(f"{rows.mark} <> 1", max([0, *few]))
+    unseen = highest(f"{rows.mark} = {_UNREVIEWED}", count)
+    inside = sum(state == _UNREVIEWED for _, state in top)
+    found = np.array([*top, *unseen[inside:]] or np.empty((0, 2)), dtype=np.float64)
+    scores, reviews = found[:, 0], np.where(found[:, 1] == 0.0, 0.0, np.nan)
+    return ReviewQueue.of_highest(made, scores, reviews), scores
+
+
+def write_next(table: Table, score: str, review: str | None, scores: Scores, target: Path, how: str) -> None:
+    """Write the highest rows without a review, which have these scores, the highest first.
+
+    All columns are written, that of reviews empty. Rows of one score are in the order of their other columns.
+    """
+    types = table.types_of(table.everything)
+    column = review if review in types else None
+    number, state = score_sql(score, types[score]), state_sql(None if column is None else quote_name(column))
+    empty = "" if column else f", CAST(NULL AS TINYINT) AS {quote_name(review or 'review')}"
+    least = quote_number(float(scores.min(initial=inf)))
+    query = (
+        f"SELECT {columns_written(types, score, how)}{empty} FROM {table.everything} WHERE"
+        f" {state} = {_UNREVIEWED} AND {number} >= {least} AND NOT isnan({number})"
+        f" ORDER BY {number} DESC, {', '.join(map(quote_name, types))} LIMIT {scores.size}"
+    )
+    copied(table.rows, query, target, how, table.names, scores.size)
