@@ -22,7 +22,7 @@ from support.shell import CERTIFICATE, GOLDEN, SCRIPT, command, invoke, succeede
 
 COMMANDS = [
     *("demo", "plan"),
-    *("calibrate", "curve", "compare", "recalibrate"),
+    *("calibrate", "review", "curve", "compare", "recalibrate"),
     *("decide", "sql"),
     *("evaluate", "monitor", "worth", "verify", "show"),
     "reproduce",
@@ -110,6 +110,8 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "a.csv").write_text("\n".join(["id,forest,y", *forest]) + "\n")
     lof = [f"{place},{line[2]}" for place, line in enumerate(numbered)]
     (tmp_path / "b.csv").write_text("\n".join(["id,lof", *lof]) + "\n")
+    traffic = [f"{value:.6f},{1 if value > 3.5 else ''}" for value in rng.normal(size=8_000)]
+    (tmp_path / "days.csv").write_text("\n".join(["s,v", *traffic]) + "\n")
     succeeded("calibrate", "scores.csv", "--score", "s", "--label", "y", "-o", "certificate.json")
     return tmp_path
 

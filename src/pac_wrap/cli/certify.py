@@ -115,7 +115,7 @@ def calibrate(
     [bold]pac-wrap calibrate scores.csv --score s --label y -o certificate.json[/bold]
 
     From traffic, all points that came, with the reviews of some:
-    [bold]pac-wrap calibrate traffic.csv --score s --review v --max-false-alarms 20/50000[/bold]
+    [bold]pac-wrap calibrate days.csv --score s --review v --max-false-alarms 20/50000[/bold]
     """
     from pac_wrap.method.calibrate import Request, drawn_by
     from pac_wrap.method.groups.calibrate import GroupRequest, request_of_columns

@@ -43,18 +43,15 @@ def review(
     Stop at any time: pac-wrap calibrate is valid whatever was reviewed, with the same options.
 
     Example:
-    [bold]pac-wrap review traffic.csv --score s --max-false-alarms 20/50000 -o next.csv[/bold]
-
-    With the answers, which stand beside the key of their row:
-    [bold]pac-wrap review traffic.csv --score s --max-false-alarms 20/50000 --answers a.csv --key id[/bold]
+    [bold]pac-wrap review days.csv --score s --max-false-alarms 20/50000 -o next.csv[/bold]
     """
     from contextlib import nullcontext
 
     from pac_wrap.base.files import whole_file
     from pac_wrap.report.render import short
     from pac_wrap.report.traffic import account_of_queue
-    from pac_wrap.tables.decide import output_options
-    from pac_wrap.tables.review import queue_of, write_next
+    from pac_wrap.tables.decide import output_options, write_next
+    from pac_wrap.tables.review import queue_of
     from pac_wrap.tables.table import found_files
 
     limits = max_alarms, max_false_alarms, min_precision, None, mistaken, max_anomalies

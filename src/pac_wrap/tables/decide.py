@@ -1,8 +1,9 @@
-"""Evaluate a certificate on an open table, or write every row of the table with its verdict."""
+"""Evaluate a certificate on an open table, or write its rows: all with their verdicts, or those to review."""
 
 import warnings
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, me
 from pac_wrap.method.rule import Counted, Verdict
 from pac_wrap.tables import sql
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
-from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added, refuse_narrower
+from pac_wrap.tables.columns import REVIEWS, changed, miscounted, no_rows, refuse_added, refuse_narrower
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal
 from pac_wrap.tables.files.csv_files import refuse_scores
 from pac_wrap.tables.table import Table
@@ -183,7 +184,7 @@ def copy_with(
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.types_of(table.everything)
     columns, compared = (
-        columns_written(types, score, options),
+        _written(types, score, options),
         sql.compared_number(sql.score_sql(score, types[score])),
     )
     source = table.everything
@@ -218,6 +219,28 @@ def copied(
         raise miscounted(names, rows, written)
 
 
+def write_next(table: Table, score: str, review: str | None, scores: Scores, target: Path, how: str) -> None:
+    """Write the highest rows without a review, which have these scores, the highest first.
+
+    All columns are written, that of reviews empty. Rows of one score are in the order of their other columns.
+    """
+    types, shown = table.types_of(table.everything), sql.quote_name(review or "review")
+    if review is None and "review" in types:
+        raise InputError("there is a column 'review' already; name it with --review, or rename it")
+    there, number = review in types, sql.score_sql(score, types[score])
+    state, empty = (
+        sql.state_sql(shown if there else None),
+        f", CAST(NULL AS TINYINT) AS {shown}" * (not there),
+    )
+    least = sql.quote_number(float(scores.min(initial=inf)))
+    query = (
+        f"SELECT {_written(types, score, how)}{empty} FROM {table.everything} WHERE"
+        f" {state} = {REVIEWS['']} AND {number} >= {least} AND NOT isnan({number})"
+        f" ORDER BY {number} DESC, {', '.join(map(sql.quote_name, types))} LIMIT {scores.size}"
+    )
+    copied(table.rows, query, target, how, table.names, scores.size)
+
+
 def output_options(name: str) -> str:
     """Return the options of DuckDB's COPY for a file name: Parquet, CSV or JSON lines, perhaps packed."""
     packed = name.lower().endswith(".gz")
@@ -227,7 +250,7 @@ def output_options(name: str) -> str:
     return _WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
 
 
-def columns_written(types: dict[str, str], score: str, options: str) -> str:
+def _written(types: dict[str, str], score: str, options: str) -> str:
     """Return the columns as they are written: a float32 as its double, in JSON words for inf and NaN."""
     kind, number = types[score], sql.score_sql(score, types[score])
     if options.startswith("FORMAT json"):

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import inf
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -16,8 +14,7 @@ from pac_wrap.method.promise import Error
 from pac_wrap.method.traffic.review import ReviewQueue
 from pac_wrap.tables.calibrate import TrafficTable
 from pac_wrap.tables.columns import REVIEWS, refuse_as_third, require_column
-from pac_wrap.tables.decide import columns_written, copied
-from pac_wrap.tables.sql import quote_name, quote_number, score_sql, state_sql
+from pac_wrap.tables.sql import quote_name
 from pac_wrap.tables.table import FoundFiles, Table, found_files, open_found
 
 _UNREVIEWED: Final = REVIEWS[""]
@@ -110,21 +107,3 @@ def queue_of(rows: TrafficTable, made: Certificate, count: int) -> tuple[ReviewQ
     found = np.array([*top, *unseen[inside:]] or np.empty((0, 2)), dtype=np.float64)
     scores, reviews = found[:, 0], np.where(found[:, 1] == 0.0, 0.0, np.nan)
     return ReviewQueue.of_highest(made, scores, reviews), scores
-
-
-def write_next(table: Table, score: str, review: str | None, scores: Scores, target: Path, how: str) -> None:
-    """Write the highest rows without a review, which have these scores, the highest first.
-
-    All columns are written, that of reviews empty. Rows of one score are in the order of their other columns.
-    """
-    types = table.types_of(table.everything)
-    column = review if review in types else None
-    number, state = score_sql(score, types[score]), state_sql(None if column is None else quote_name(column))
-    empty = "" if column else f", CAST(NULL AS TINYINT) AS {quote_name(review or 'review')}"
-    least = quote_number(float(scores.min(initial=inf)))
-    query = (
-        f"SELECT {columns_written(types, score, how)}{empty} FROM {table.everything} WHERE"
-        f" {state} = {_UNREVIEWED} AND {number} >= {least} AND NOT isnan({number})"
-        f" ORDER BY {number} DESC, {', '.join(map(quote_name, types))} LIMIT {scores.size}"
-    )
-    copied(table.rows, query, target, how, table.names, scores.size)

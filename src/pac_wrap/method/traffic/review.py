@@ -51,10 +51,17 @@ class ReviewQueue:
 
     @classmethod
     def of_highest(cls, made: Certificate, scores: NDArray[Any], reviews: NDArray[Any]) -> "ReviewQueue":
-        """Return the queue of a certificate's traffic, given as many of its highest points as matter.
+        """Return the queue of traffic that was calibrated elsewhere, from its few highest points.
 
-        They must include the highest points that were not found anomalous, one more than the budget of false
-        alarms, and the highest points without a review, as many as will be asked for. It takes no answers.
+        It takes no answers: calibrate again with them.
+
+        Parameters
+        ----------
+        made : Certificate
+            The certificate of all the traffic.
+        scores, reviews : array
+            The highest points that were not found anomalous, one more than the budget of false alarms, and
+            the highest without a review, as many as will be asked for.
         """
         queue = cls.__new__(cls)
         queue._given, queue._scores, queue._reviews = None, scores, as_reviews(reviews, scores.size)
