@@ -50,8 +50,7 @@ def schema_of(kind: Any, known: dict[str, Schema]) -> Schema:
     if origin is tuple:
         return {"type": "array", "items": schema_of(arguments[0], known)}
     if is_dataclass(kind) and isinstance(kind, type):
-        kind = form_of(kind) or kind
-        name = kind.__name__
+        name = (form_of(kind) or kind).__name__
         if name not in known:
             known[name] = {}
             known[name] |= object_of(kind, known)
@@ -70,11 +69,13 @@ def schema_of(kind: Any, known: dict[str, Schema]) -> Schema:
 
 def object_of(kind: Any, known: dict[str, Schema]) -> Schema:
     """Return the schema of a dataclass: nothing may be missing, and nothing is unknown."""
+    # what the form of a class does not explain, the class does
+    told, kind = explained(kind), form_of(kind) or kind
     hints = get_type_hints(kind)
     tag = getattr(kind, "tag", None)
     properties: dict[str, Schema] = {"name": {"const": tag}} if isinstance(tag, str) else {}
     needed = list(properties)
-    told = explained(kind)
+    told |= explained(kind)
     for field in fields(kind):
         if field.init:
             text = {"description": told[field.name]} if field.name in told else {}
@@ -126,7 +127,7 @@ def build() -> str:
     options = []
     for name, version, kind in FORMATS:
         head: dict[str, Schema] = {"format": {"const": f"pac-wrap {name}"}, "schema": {"const": version}}
-        body = object_of(form_of(kind) or kind, known)
+        body = object_of(kind, known)
         if kind is Head:
             body["properties"] |= columns()
             body["required"] += list(columns())

@@ -87,14 +87,13 @@ EXCEPTIONS: Final = {
     ("method.classes", "method.verify"): "so is one of classes",
     ("method.curves.curve", "method.verify"): "so is a curve",
     ("errors", "base.text"): "an error makes foreign text harmless where it is shown",
-    ("method.certificate", "report.render"): "a certificate shows itself",
+    ("method.certificate", "report.render"): "a certificate writes its report",
     ("method.certificate", "report.sentences"): "says why its thresholds lie as they do",
     ("method.certificate", "report.figures"): "and draws itself",
-    ("method.classes", "report.render"): "so does one of classes",
     ("method.groups.certificate", "report.render"): "so does one of groups",
     ("method.groups.certificate", "report.groups"): "and says which have too few labels",
-    ("method.curves.curve", "report.render"): "so does a curve",
-    ("method.curves.curve", "report.figures"): "and draws itself",
+    ("method.curves.curve", "report.figures"): "a curve draws itself",
+    ("method.provenance", "report.render"): "what is printed is its account",
 }
 
 

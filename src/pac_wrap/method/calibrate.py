@@ -61,17 +61,7 @@ WORDS: Final[dict[str, Overlap]] = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request for a calibration, checked before any score is read; every calibrating function accepts one.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
-        The promises to certify.
-    overlap : Strategy
-        How points are decided if the classes overlap; without effect for a single ceiling.
-    anomaly_label : object
-        The label that marks an anomaly.
-    """
+    """A request for a calibration, checked before any score is read; calibrating functions accept it."""
 
     guarantee: Guarantee = field(default_factory=Guarantee)
     overlap: Overlap = field(default_factory=Abstain)

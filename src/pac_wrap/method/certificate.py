@@ -126,7 +126,7 @@ class _Recorded:
         one, own, n = self._asked[p], self._told.found[p], self.n[p]
         rank, key = (n - own.errors, own.key - 1) if one.normal else (own.errors + 1, own.key)
         known = k == rank
-        if self._strategy.counts(one):  # errors that were counted have a threshold of their own
+        if self._strategy.counts(one.normal):  # errors that were counted have a threshold of their own
             count = self._told.beyond[p]
             known = known | (k == (n - count if one.normal else count + 1))
         # if nothing is certified, all points lie on the wrong side
@@ -424,29 +424,7 @@ Kinds = Mapping[str, ArrayLike]
 
 @dataclass(frozen=True, slots=True)
 class CertificateFile:
-    """The content of a certificate's file: the request, the counts and the decision.
-
-    Parameters
-    ----------
-    overlap : object
-        The strategy for overlapping classes.
-    score_type : str
-        The type of the calibration scores.
-    rule : object
-        The rule that verdicts follow.
-    clauses : array
-        Each promise with its result, promises about normal points first.
-    separable : bool, optional
-        If ceilings were raised: whether one threshold would have kept the requested ceilings.
-    sampling, weighting, lineage, provenance : object, optional
-        The sampling of a series, the draw by weights, the previous certificates, the origin of the scores.
-    traffic : object, optional
-        The numbers of points, of alarms and of reviews, if traffic calibrated.
-    assumptions : array
-        The numbers of the assumptions of the promise.
-    version : str
-        The version of the package that made it.
-    """
+    """The content of a certificate's file: the request, the counts and the decision."""
 
     overlap: Overlap
     score_type: floats.ScoreType
@@ -492,7 +470,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     traffic : Traffic, optional
         The numbers of points, of alarms and of reviews, if traffic calibrated.
     assumptions : tuple of Assumption
-        The assumptions of the promise.
+        The assumptions of the promise; a file has their numbers.
     version : str
         The version of the package that made it.
 
@@ -537,7 +515,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def _binding(self, label: Label) -> Clause:
         if len(self.clauses) == 2:
             return self.clauses[label == "anomalous"]
-        return binding(self.of(label), counted=self._is_counted(label))
+        return binding(self.of(label), counted=self.overlap.counts(label == "normal"))
 
     def clause(self, label: Label, kind: str | None = None) -> Clause:
         """Return the clause about a class, or about one kind of its points.
@@ -575,11 +553,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def sizes(self) -> tuple[int, int]:
         """The numbers of normal and of anomalous calibration points, over all kinds."""
         return points_of(self.of("normal")), points_of(self.of("anomalous"))
-
-    def _is_counted(self, label: Label) -> bool:
-        """Return whether a class's ceilings are bounds of counted errors, since the other class is held."""
-        held = self.overlap
-        return isinstance(held, Hold) and (held.rate == "fnr") == (label == "normal")
 
     @property
     def promises(self) -> tuple[Promise, ...]:
@@ -702,7 +675,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         if self.traffic is not None:
             return floats.float_below(confidence_of_traffic(self.clauses, self.assumptions))
         if self.by_kind:
-            sides = (confidence_of_kinds(self.of(one), counted=self._is_counted(one)) for one in LABELS)
+            counts = self.overlap.counts
+            sides = (confidence_of_kinds(self.of(one), counted=counts(one == "normal")) for one in LABELS)
             return floats.float_below(floats.kept_together(*sides))
         return floats.float_below(self.overlap.joint(self.claim, **self._drawn))
 
@@ -905,11 +879,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         from pac_wrap.report.render import notebook
 
         return notebook(self)
-
-    def __str__(self) -> str:
-        from pac_wrap.report.render import short
-
-        return short(self)
 
     def to_form(self) -> CertificateFile:
         """Return the content of the certificate's file."""

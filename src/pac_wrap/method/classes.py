@@ -15,6 +15,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import digest_problems, version_problems
 from pac_wrap.method.metrics import Measured
 from pac_wrap.method.promise import Clause, Population, Promise, Written, warn_of_lacking
+from pac_wrap.method.provenance import Shown
 from pac_wrap.method.rule import clear_below
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.version import __version__
@@ -40,7 +41,7 @@ class ClassFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassCertificate(SavedAsJSON):
+class ClassCertificate(Shown, SavedAsJSON):
     """The possible classes of a row of scores, with a ceiling for each; made by `calibrate_classes`.
 
     A class is ruled out if its score is below its threshold: eq. (63). With `severities`, every row gets one
@@ -224,11 +225,6 @@ class ClassCertificate(SavedAsJSON):
             promised = [self.clauses[place].asked is not None for place in self.severities]
             if promised != [True] * (len(names) - 1) + [False]:
                 yield "with severities every class but the mildest has a ceiling"
-
-    def __str__(self) -> str:
-        from pac_wrap.report.render import short
-
-        return short(self)
 
 
 def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) -> arguments.Scores:

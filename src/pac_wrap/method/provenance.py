@@ -123,7 +123,18 @@ class Provenance:
         return ", ".join(found)
 
 
-class Traced:
+class Shown:
+    """Base of what is printed as its account in a few lines."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from pac_wrap.report.render import short
+
+        return short(self)
+
+
+class Traced(Shown):
     """Base of certificates and curves, which may carry a provenance; it does not affect equality."""
 
     __slots__ = ()

@@ -106,8 +106,7 @@ def verify(
             return certify_classes(request, low, high)
         return certify_weighted(request, (low, high), weights, drawn_by.bound, drawn_by.seed)
 
-    made = _quietly(again)
-    return compare(certificate, replace(made, score_type=kind, rule=made.rule.before_rounding(kind)))
+    return _compared(certificate, again)
 
 
 def verify_traffic(
@@ -123,18 +122,9 @@ def verify_traffic(
         raise InputError("this certificate was made from traffic; pass one array of scores, and reviews=")
     values = as_made(kind, scores, "scores", missing=True)
     others = None if anomalous is None else as_made(kind, anomalous, "anomalous")
-    made = _quietly(
-        partial(
-            calibrate_traffic,
-            values,
-            reviews,
-            certificate.guarantee,
-            anomalous=others,
-            independent=independent,
-            audits=audits,
-        )
-    )
-    return compare(certificate, replace(made, score_type=kind, rule=made.rule.before_rounding(kind)))
+    options = {"anomalous": others, "independent": independent, "audits": audits}
+    again = partial(calibrate_traffic, values, reviews, certificate.guarantee, **options)
+    return _compared(certificate, again)
 
 
 def verify_groups(
@@ -148,9 +138,9 @@ def verify_groups(
     kind, request = certificate.score_type, request_of(certificate, anomaly_label)
     if certificate.asked.of_traffic:
         made = as_made(kind, scores, "scores", missing=True).astype(kind)
-        return compare(certificate, _quietly(partial(certify_traffic_groups, request, made, labels, groups)))
+        return _compared(certificate, partial(certify_traffic_groups, request, made, labels, groups))
     made = as_made(kind, scores, "scores").astype(kind)
-    return compare(certificate, _quietly(partial(certify_labelled_groups, request, made, labels, groups)))
+    return _compared(certificate, partial(certify_labelled_groups, request, made, labels, groups))
 
 
 def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, labels: ArrayLike) -> Verification:
@@ -167,7 +157,7 @@ def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, label
 def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
     """Return how a curve differs from the one that the scores of its two classes give."""
     low, high = (as_made(curve.score_type, *one) for one in ((normal, "normal"), (anomalous, "anomalous")))
-    return compare(curve, _quietly(partial(CurveRequest.of_curve(curve).certify_scores, low, high)))
+    return _compared(curve, partial(CurveRequest.of_curve(curve).certify_scores, low, high))
 
 
 def request_of(certificate: GroupCertificate, anomaly_label: object = 1) -> GroupRequest:
@@ -189,11 +179,15 @@ def compare(found: T, again: T) -> Verification:
     return Verification(tuple(_of_clauses(found, again)), digested, ordered)
 
 
-def _quietly(make: Callable[[], T]) -> T:
-    """Return the result of a call without its warnings, which were shown when it was first made."""
+def _compared(found: T, again: Callable[[], T]) -> Verification:
+    """Return how what was found differs from what a call makes, without warnings that were shown before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
-        return make()
+        made = again()
+    if isinstance(found, Certificate) and isinstance(made, Certificate):
+        kind = found.score_type
+        made = replace(made, score_type=kind, rule=made.rule.before_rounding(kind))
+    return compare(found, made)
 
 
 def as_made(kind: ScoreType, scores: ArrayLike | Kinds, name: str, missing: bool = False) -> Any:

@@ -328,11 +328,6 @@ class Curve(Traced, SavedAsJSON):
 
         return plot_curve(self, ax)
 
-    def __str__(self) -> str:
-        from pac_wrap.report.render import short
-
-        return short(self)
-
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)
         if not self.normal.n + self.anomalous.n:

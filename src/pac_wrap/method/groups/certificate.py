@@ -358,11 +358,6 @@ class GroupCertificate(Head, SavedAsJSON):
 
         return diagnosis_of_groups(self)
 
-    def __str__(self) -> str:
-        from pac_wrap.report.render import short
-
-        return short(self)
-
     def to_json(self) -> str:
         """Return the certificate as JSON text: the shared facts once, and columns with an entry per group."""
         head = Head(**{one.name: getattr(self, one.name) for one in fields(Head)})

@@ -407,8 +407,8 @@ class Strategy(ABC):
             return self.decide(asked, ranks)
         return stacked([self.decide(asked, ranks.group(place)) for place in range(ranks.n[0].size)])
 
-    def counts(self, one: Asked) -> bool:
-        """Return whether a population's ceiling is the bound of errors counted at a held threshold."""
+    def counts(self, normal: bool) -> bool:
+        """Return whether a class's ceilings are bounds of errors counted where the other class is held."""
         return False
 
     @abstractmethod
@@ -578,10 +578,6 @@ class Hold(Strategy):
     def keeps(self) -> tuple[str, ...]:
         return (self.rate.upper(),)
 
-    @property
-    def _holds_fnr(self) -> bool:
-        return self.rate == "fnr"
-
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield the ranks of the held class; those of the other may depend on a count."""
         yield from Strategy.ranks(self, [self._alone(one) for one in asked] if self.always else asked, n)
@@ -600,26 +596,26 @@ class Hold(Strategy):
         one = between(asked, both, ranks)
         return _either(separated, one, self._held(asked, ranks)) if anywhere(separated ^ True) else one
 
-    def counts(self, one: Asked) -> bool:
-        return one.normal is self._holds_fnr
+    def counts(self, normal: bool) -> bool:
+        return normal == (self.rate == "fnr")
 
     def _alone(self, one: Asked) -> Asked:
         """Return the request of a population, without its promise unless its class is held."""
-        return one._replace(promise=None) if self.counts(one) else one
+        return one._replace(promise=None) if self.counts(one.normal) else one
 
     def _held(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        alone = [self._alone(one) for one in asked]
+        alone, holds_fnr = [self._alone(one) for one in asked], self.rate == "fnr"
         found = list(kept(alone, ranks))
-        if self._holds_fnr:  # a threshold at inf must be reached
+        if holds_fnr:  # a threshold at inf must be reached
             found = [None if own is None else own._replace(key=least(own.key, REACHED)) for own in found]
-        held = binding(alone, found, "anomalous" if self._holds_fnr else "normal")
+        held = binding(alone, found, "anomalous" if holds_fnr else "normal")
         assert held is not None  # with a single ceiling nothing is held
         tau = held[1]
         for p, one in enumerate(asked):
             if one.promise is None or found[p] is not None:
                 continue
             n = ranks.n[p]
-            errors = n - ranks.below(p, tau) if self._holds_fnr else misses(ranks, p, tau)
+            errors = n - ranks.below(p, tau) if holds_fnr else misses(ranks, p, tau)
             rate, delta, budget, ceiling = each(partial(_spent, one.promise), errors, n)
             # without a certified ceiling there is no threshold
             key = key_of(one, ranks, p, choose(rate == rate, errors, NO_COUNT))
@@ -631,7 +627,7 @@ class Hold(Strategy):
         bound = max(counted, key=lambda own: own.ceiling) if len(counted) > 1 else counted[0]
         lost = any(isinstance(own.rate, float) and own.rate != own.rate for own in counted)
         other = None if lost else bound.key
-        edges = (other, tau) if self._holds_fnr else (tau, other)
+        edges = (other, tau) if holds_fnr else (tau, other)
         return Decision(tuple(found), tau, tau, *edges)
 
     def summary(self, claim: Claim) -> str:
@@ -643,7 +639,7 @@ class Hold(Strategy):
         if self.at_score(claim):
             yield f"Strategy {self.word}: one threshold keeps both ceilings with their whole deltas."
             return
-        other, side, budget = ("FPR", 0, claim.fpr) if self._holds_fnr else ("FNR", 1, claim.fnr)
+        other, side, budget = ("FPR", 0, claim.fpr) if self.rate == "fnr" else ("FNR", 1, claim.fnr)
         n = claim.sizes[side]
         errors = n if budget is None else claim.crossing[side]
         yield (
