@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate as Certificate
     from pac_wrap.method.classes import ClassCertificate as ClassCertificate
     from pac_wrap.method.classes import calibrate_classes as calibrate_classes
-    from pac_wrap.method.curves.certify import certify_curve as certify_curve
-    from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
-    from pac_wrap.method.curves.certify import certify_curve_labelled as certify_curve_labelled
     from pac_wrap.method.curves.curve import Curve as Curve
+    from pac_wrap.method.curves.curve import certify_curve as certify_curve
+    from pac_wrap.method.curves.curve import certify_curve_chunks as certify_curve_chunks
+    from pac_wrap.method.curves.curve import certify_curve_labelled as certify_curve_labelled
     from pac_wrap.method.groups.certificate import GroupCertificate as GroupCertificate
     from pac_wrap.method.metrics import evaluate as evaluate
     from pac_wrap.method.monitoring.monitor import Monitor as Monitor

@@ -50,11 +50,7 @@ def message(text: str) -> str:
 
 def is_unicode(text: str) -> bool:
     """Return whether a text can be written as UTF-8; a text read from other bytes cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return re.search("[\ud800-\udfff]", text) is None
 
 
 def escape_markdown(text: str) -> str:

@@ -32,10 +32,8 @@ _MOST_OBJECTS: Final = 16  # a function may reach many others, and the check mus
 def traces(detector: Any) -> dict[tuple[int, str], int]:
     """Return signs that a detector may have changed, read in microseconds.
 
-    Training replaces the attributes of an estimator and counts up the versions of a torch module's tensors,
-    and the globals of a function may be replaced. These objects are compared by identity, in the detector and
-    in the objects it uses (steps, wrapped estimators, models of a function). A trace proves neither a change
-    nor its absence: it only tells when to compare scores again.
+    Attributes and globals are compared by identity, in the detector and in the objects that it uses, and a
+    torch module's tensors by version. A trace proves nothing: it only tells when to compare scores again.
     """
     found: dict[tuple[int, str], int] = {}
     seen: set[int] = set()

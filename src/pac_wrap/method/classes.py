@@ -268,7 +268,6 @@ def class_text(value: object) -> str:
 
 Ceilings = float | Mapping[Any, float | None]
 Names = Sequence[object] | NDArray[Any]
-_USUAL_DELTA = 0.05
 
 
 class ClassRequest(NamedTuple):
@@ -366,7 +365,7 @@ def calibrate_classes(
     count = sum(one is not None for one in ceilings)
     if not count:
         raise InputError("max_error has no ceiling for any class; give at least one")
-    share = _USUAL_DELTA if delta is None else delta
+    share = 0.05 if delta is None else delta
     if confidence is not None:  # the classes are independent samples: eq. (101)
         share = floats.shared_together(
             floats.float_below(floats.confidence_left(arguments.check_rate("confidence", confidence))), count

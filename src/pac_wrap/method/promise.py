@@ -744,23 +744,18 @@ class Clause:
             certified = Certified(promised.ceiling, None if promised.delta == asked.delta else promised.delta)
         at = None if promised is None else At(promised.at_calibration, promised.delta)
         found_at = None if budget is None else At(budget.rate, budget.delta)
+        same: dict[str, Any] = {name: getattr(self, name) for name in ("n", "digest", "threshold", "beyond")}
+        stated = ("ceiling", "shift", "label_noise", "reviews", "limit")
+        same |= {name: getattr(asked, name, None) for name in stated}
         return Written(
             of=self.of.label,
             kind=self.of.kind,
             error=self.of.error,
-            ceiling=None if asked is None else asked.ceiling,
             delta=delta if asked is None else asked.delta,
-            shift=None if asked is None else asked.shift,
-            label_noise=None if asked is None else asked.label_noise,
-            reviews=None if asked is None else asked.reviews,
-            limit=None if asked is None else asked.limit,
             certified=certified,
-            n=self.n,
-            digest=self.digest,
             budget=self.errors,
             found_at=None if found_at == at else found_at,
-            threshold=self.threshold,
-            beyond=self.beyond,
+            **same,
         )
 
 

@@ -26,15 +26,7 @@ Prevalence = float | tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds of a rate or a number, and the confidence with which they hold.
-
-    Attributes
-    ----------
-    low, high : float
-        The lower and the upper bound.
-    confidence : float
-        The confidence of the bounds.
-    """
+    """The lower and the upper bound of a rate or a number, and the confidence with which both hold."""
 
     low: float
     high: float

@@ -148,13 +148,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Bounds of the differences between groups, of the false positive and of the false negative rate.
-
-    Attributes
-    ----------
-    fpr, fnr : Gap or None
-        The bound for each rate; None without a ceiling.
-    """
+    """Bounds of the differences between groups, one for each rate; None for a rate without a ceiling."""
 
     fpr: Gap | None
     fnr: Gap | None

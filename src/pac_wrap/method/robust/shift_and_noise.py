@@ -418,12 +418,7 @@ def _kl(one: Decimal, other: Decimal) -> Decimal:
 class Radius:
     """How far each class may shift while a ceiling still holds, in each of four distances: eq. (77).
 
-    Attributes
-    ----------
-    ceiling : float
-        The ceiling that still holds.
-    fpr, fnr : tuple of TotalVariation, DensityRatio, KL and ChiSquared
-        The largest tolerated shift of the normal and of the anomalous points; empty if none is tolerated.
+    `fpr` and `fnr` are the largest shifts of normal and of anomalous points; empty if none is tolerated.
     """
 
     ceiling: float

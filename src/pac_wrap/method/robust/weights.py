@@ -1,5 +1,6 @@
 """Weighted calibration points: the survivors of a draw by weight come from the shifted distribution."""
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from secrets import randbits
 from typing import TYPE_CHECKING, Any, Final
@@ -175,15 +176,13 @@ def survivors(
     errors = np.append(0, np.cumsum(upper[order])[ends])
     below = np.append(0, np.cumsum(lower[order])[ends])
     counted = errors + below[-1] - below
-    # fewer errors are easier to accept: the last accepted place can be bisected
-    first, last = 0, ends.size + 1
-    while first < last:
-        middle = (first + last) // 2
-        budget = promise.budget(int(counted[middle])).errors
-        if budget is not None and errors[middle] <= budget:
-            first = middle + 1
-        else:
-            last = middle
+
+    def refused(place: int) -> bool:
+        budget = promise.budget(int(counted[place])).errors
+        return budget is None or bool(errors[place] > budget)
+
+    # fewer errors are easier to accept: the first refused place can be bisected
+    first = bisect_left(range(ends.size + 1), True, key=refused)
     if first == 0:
         return values[lower]
     # the first group that is not accepted counts by its upper weights as well

@@ -323,9 +323,7 @@ def ends_of(low: Key, high: Key, kind: floats.ScoreType) -> tuple[Number, Number
 class Claim:
     """The claim of a certificate: the requested and the certified promises; in pairs, the normal class first.
 
-    Nothing is certified if no single threshold could be; the rule then abstains on everything.
     `sizes` counts the calibration points of each class, `crossing` those beyond the other class's threshold.
-    `separable` is set if the strategy raises ceilings: whether one threshold would keep the requested ones.
     """
 
     asked: tuple[Promise, ...]
