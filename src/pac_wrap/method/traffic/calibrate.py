@@ -255,14 +255,15 @@ class TrafficRequest:
         assert promise is not None
         chosen = 0, MINUS
         for rank in ranks_tested(points, promise.at_calibration, promise.delta):
-            if rank > every.size:
+            # points without a score come last
+            key = MINUS if rank > every.size else order_key(kth_smallest(every, every.size - rank + 1))
+            if key == PLUS:  # no point lies above inf
                 break
-            key = order_key(kth_smallest(every, every.size - rank + 1))
             above = from_order_key(key + 1)
             alarms, mistaken = (one.size - count_below(one, above) for one in (every, normal))
             if not alarms or not cdf_at_most(mistaken, alarms, promise.at_calibration, promise.delta):
                 break
-            if key + 1 >= least:
+            if least <= key + 1 < PLUS:  # from inf on, nothing raises an alarm
                 chosen = alarms, key
         return chosen
 
