@@ -276,11 +276,11 @@ def test_on_a_terminal_only_our_own_styling_gets_out() -> None:
     table("a.parquet", dict.fromkeys(names, SCORES) | {"label": LABELS})
     words = [str(SCRIPT), "compare", "a.parquet", "--label", "label"]
     main, terminal = pty.openpty()
+    words += [word for name in names for word in ("--score", name)]
+    wide = os.environ | {"TERM": "xterm-256color", "COLUMNS": "160"}
     with subprocess.Popen(
-        [*words, *(word for name in names for word in ("--score", name))],
-        stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal,
-        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "160"},
-    ) as process:  # fmt: skip
+        words, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, env=wide
+    ) as process:
         os.close(terminal)
         seen = b""
         try:

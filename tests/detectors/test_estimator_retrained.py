@@ -197,7 +197,8 @@ def test_a_clone_remembers_nothing() -> None:
 def test_a_few_copied_rows_are_kept_and_not_the_table(container: Callable[[Any], Any]) -> None:
     rows = container(X.copy())
     wrap = PACWrap(OneClassSVM(), random_state=0).fit(rows, Y)
-    kept = wrap._witness.rows  # type: ignore[union-attr]  # it has been fitted
+    assert wrap._witness is not None
+    kept = wrap._witness.rows
     assert (kept.shape[0] if hasattr(kept, "shape") else len(kept)) == WITNESSES
     assert type(kept) is type(rows)
     before = wrap.predict(rows)

@@ -137,17 +137,18 @@ def test_labels_alone_may_leave_nothing_to_search_for(readers: list[CountingRead
     assert readers[0].passes == 2
 
 
+@pytest.mark.parametrize(
+    ("normal", "anomalous"),
+    [([0.0, LARGEST, inf], [inf, inf]), ([inf, inf, inf], [-inf, 0.0])],
+    ids=["high", "low"],
+)
 @pytest.mark.parametrize("overlap", ["hold_fnr", "hold_fpr"])
-def test_thresholds_at_the_ends_are_counted_by_one_more_pass(overlap: str) -> None:
-    for normal, anomalous in (
-        (np.repeat([0.0, LARGEST, inf], 50), np.full(100, inf)),
-        (np.full(100, inf), np.repeat([-inf, 0.0], 50)),
-    ):
-        labels = np.repeat([0, 1], [normal.size, anomalous.size])
-        together = np.concatenate([normal, anomalous])
-        whole = result(lambda: calibrate_labelled(together, labels, overlap=overlap))  # noqa: B023  (called at once)
-        parts = [(together, labels)]
-        assert result(lambda: calibrate_chunks(lambda: parts, overlap=overlap)) == whole  # noqa: B023  (the same)
+def test_thresholds_at_the_ends_are_counted_by_one_more_pass(
+    overlap: str, normal: list[float], anomalous: list[float]
+) -> None:
+    together, labels = np.repeat(normal + anomalous, 50), np.repeat([0, 1], [150, 100])
+    whole = result(lambda: calibrate_labelled(together, labels, overlap=overlap))
+    assert result(lambda: calibrate_chunks(lambda: [(together, labels)], overlap=overlap)) == whole
 
 
 def test_mixed_types_across_chunks() -> None:
@@ -237,12 +238,10 @@ def test_data_that_changes_between_passes_is_refused() -> None:
     assert "changed between two passes" in refusal(lambda: passes.count_below((0,), 7.5))
 
 
-def test_no_scores_at_all_are_refused() -> None:
-    none: list[Chunk] = []
-    empty: list[Chunk] = [([], [])]
-    for parts in (none, empty):
-        message = refusal(lambda: calibrate_chunks(lambda: parts))  # noqa: B023  (called at once)
-        assert message == "normal and anomalous are both empty; pass at least one labelled score"
+@pytest.mark.parametrize("parts", [[], [([], [])]])
+def test_no_scores_at_all_are_refused(parts: list[Chunk]) -> None:
+    message = refusal(calibrate_chunks, lambda: parts)
+    assert message == "normal and anomalous are both empty; pass at least one labelled score"
 
 
 def test_what_is_asked_is_checked_before_the_first_pass() -> None:

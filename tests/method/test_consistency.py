@@ -260,7 +260,7 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("separated", {"normal.delta": 10**49}, "delta_fpr must lie strictly between 0 and 1"),
         ("separated", {"rule.anomaly_from": 10**51}, "a number has more than 50 digits"),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a row is one line
 def test_a_contradiction_is_refused_with_its_reason(kind: str, changes: dict[str, Any], reason: str) -> None:
     assert re.search(reason, said(tampered(FROM[kind], changes))), said(tampered(FROM[kind], changes))
 

@@ -96,7 +96,9 @@ def test_ticks_are_told_apart_and_exact_enough() -> None:
 
 
 def test_sizes_lines_and_ticks_are_these() -> None:
-    assert new_axes(3.2).get_figure().get_size_inches().tolist() == [3.2, 2.72]  # type: ignore[union-attr]
+    figure = new_axes(3.2).get_figure(root=True)
+    assert figure is not None
+    assert figure.get_size_inches().tolist() == [3.2, 2.72]
     assert wrap("classes of n = 1,000", 60.0, 9.0) == ["classes of", "n = 1,000"]
     ax = plot_curve(certify_curve(range(1000), range(2000, 3000)))
     low, high = ax.get_xlim()

@@ -40,12 +40,10 @@ from support import recipes
 from support.shell import GOLDEN
 
 TABLE: Final = GOLDEN / "frozen.csv"
-# fmt: off
 NAMES: Final = (
-    "case", "of", "kind", "n", "digest", "threshold", "beyond", "rate", "level", "errors", "asked", "ceiling",
-    "delta", "regime", "normal_below", "anomaly_from", "score_type", "confidence",
+    *("case", "of", "kind", "n", "digest", "threshold", "beyond", "rate", "level", "errors", "asked"),
+    *("ceiling", "delta", "regime", "normal_below", "anomaly_from", "score_type", "confidence"),
 )
-# fmt: on
 Row = dict[str, str]
 
 

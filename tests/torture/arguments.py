@@ -52,7 +52,7 @@ def _values(random: np.random.Generator) -> list[Any]:
         pd.Series(["a", "b"], dtype="category"), Guarantee(), _RULE, Thresholds(0.7, 0.3), _RULE.rule,
         pac_wrap.Hold("fnr"), Request(),
         np.random.default_rng(0), lambda *_: None, Exception("x"), NotImplemented, ...,
-    ]  # fmt: skip
+    ]  # fmt: skip  # a row is one line
 
 
 def _calls(random: np.random.Generator) -> dict[str, Call]:
@@ -61,9 +61,9 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
     scores, labels = np.concatenate([normal, anomalous]), np.repeat([0, 1], [80, 70])
     asked = Guarantee(0.1, 0.1)
     options: dict[str, Any] = {
-        "step": 0.1, "growth": "linear", "raised": "both", "relax_delta": False, "correction": "exact",
-        "position": 0.5,
-    }  # fmt: skip
+        **{"step": 0.1, "growth": "linear", "raised": "both", "relax_delta": False},
+        **{"correction": "exact", "position": 0.5},
+    }
     single = {"overlap": "algorithm1"}
     rule = Rule(normal_below=0.3, anomaly_from=0.7)
     points = timeseries.window_points(scores, labels)
@@ -112,9 +112,20 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
         "from_json": (Certificate.from_json, {"text": CERTIFICATE.read_text(encoding="utf-8")}),
         "PACWrap": (
             lambda X, y, **given: pac_wrap.PACWrap("precomputed", **given).fit(X, y).predict(X),
-            {"X": scores, "y": labels, "max_fpr": 0.1, "max_fnr": 0.1, "delta_fpr": 0.1, "delta_fnr": 0.1,
-             "confidence": None, **single, "train_on": "auto", "calibration_size": 0.5, "polarity": "auto",
-             "random_state": 0},
+            {
+                "X": scores,
+                "y": labels,
+                "max_fpr": 0.1,
+                "max_fnr": 0.1,
+                "delta_fpr": 0.1,
+                "delta_fnr": 0.1,
+                "confidence": None,
+                **single,
+                "train_on": "auto",
+                "calibration_size": 0.5,
+                "polarity": "auto",
+                "random_state": 0,
+            },
         ),
         "window_points": (
             timeseries.window_points,
@@ -132,13 +143,20 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
         ),
         "violation_rate": (
             validation.violation_rate,
-            {"normal": normal, "anomalous": anomalous, "sizes": (80, 70), "guarantee": asked, "trials": 10,
-             "random": np.random.default_rng(0), "confidence": 0.9},
+            {
+                "normal": normal,
+                "anomalous": anomalous,
+                "sizes": (80, 70),
+                "guarantee": asked,
+                "trials": 10,
+                "random": np.random.default_rng(0),
+                "confidence": 0.9,
+            },
         ),
         "cpad": (baselines.cpad, {"normal": normal, "anomalous": anomalous, "guarantee": asked}),
         "f1_max": (baselines.f1_max, {"normal": normal, "anomalous": anomalous}),
         "percentile": (baselines.percentile, {"normal": normal, "contamination": 0.1}),
-    }  # fmt: skip
+    }
     return pairs
 
 

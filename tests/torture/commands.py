@@ -15,7 +15,7 @@ _WORDS: Final = (
     "\ud800", "a\nb", "*", "[", "~", "~nobody", "/", ".", "..", "/dev/null", "/dev/zero", "/proc/self/mem",
     "missing.csv", "*.csv", "score", "label", "--score", "--help", "' OR 1=1 --", "$(true)", "%s", "9" * 400,
     "hold-fnr", "algorithm1", "raise", "local[1]",
-)  # fmt: skip
+)  # fmt: skip  # a row is one line
 _FILES: Final = {
     "empty.csv": b"",
     "header.csv": b"score,label\n",
@@ -43,9 +43,14 @@ _COMMANDS: Final[dict[str, list[str]]] = {
 _GROUP: Any = typer.main.get_command(app)
 # every option of these commands, whatever they are called today
 _OPTIONS: Final = sorted(
-    {name for command in _COMMANDS for option in _GROUP.commands[command].params for name in option.opts
-     if name.startswith("-")}
-)  # fmt: skip
+    {
+        name
+        for command in _COMMANDS
+        for option in _GROUP.commands[command].params
+        for name in option.opts
+        if name.startswith("-")
+    }
+)
 
 
 def wrong_command(random: np.random.Generator, folder: Path) -> str:

@@ -49,7 +49,7 @@ Source = Callable[[], str]
 _TEXTS: Final = [
     "plain", "it's", "a\\b", "%s", " ", "x,y", 'say "hi"', "\u00e9", "7", "7.0", "NULL", "nan", "x" * 300,
     "\x1b[31m", "\u202e", None,
-]  # fmt: skip
+]  # fmt: skip  # a row is one line
 _COLUMNS: Final = ["--score", "score", "--label", "label"]
 _CUTS: Final = 4
 # how a monitor goes on
@@ -220,9 +220,14 @@ def _spoil(random: np.random.Generator, rows: Rows) -> None:
 
 
 def _from_everywhere(
-    random: np.random.Generator, rows: Rows, folder: Path, asked: Guarantee, words: list[str], as_what: str,
+    random: np.random.Generator,
+    rows: Rows,
+    folder: Path,
+    asked: Guarantee,
+    words: list[str],
+    as_what: str,
     options: dict[str, Any],
-) -> str | None:  # fmt: skip
+) -> str | None:
     """Return the file that every source gives, without its origin, or None if every source refuses."""
     scores, labels, names = _columns(rows)
     promise = ["--max-fpr", asked.max_fpr, "--max-fnr", asked.max_fnr]

@@ -71,9 +71,7 @@ def test_linear_levels_rise_by_the_step() -> None:
 
 def test_levels_of_the_time_series_and_doubled_ones() -> None:
     tenth = Guarantee(max_fpr=0.1, max_fnr=0.1)
-    assert [level.max_fpr for level in Algorithm1().levels(tenth)] == [
-        0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9,
-    ]  # fmt: skip
+    assert [level.max_fpr for level in Algorithm1().levels(tenth)] == [k / 10 for k in range(1, 10)]
     doubled = Algorithm1(growth="double").levels(FIVE)
     assert [level.max_fnr for level in doubled] == [0.05, 0.1, 0.2, 0.4, 0.8]
 

@@ -10,7 +10,7 @@ from pac_wrap import InputError
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 
 from pac_wrap_paper.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
-from pac_wrap_paper.detectors.lstm import gather, mean_loss, split_starts, target_columns  # noqa: E402
+from pac_wrap_paper.detectors.lstm import gather, mean_loss, split_starts, target_columns  # noqa: E402  # they too
 
 BOTH: list[Any] = [LSTMEncoderDecoder, LSTMForecaster]
 SMALL: dict[str, Any] = {"length": 10, "hidden": 6, "layers": 1, "epochs": 2}
