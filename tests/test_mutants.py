@@ -1,14 +1,13 @@
 """The list of mutants fits the source: each is found where it is said to be, and gives code that compiles."""
 
 import ast
-import json
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from mutants.change import FOLDERS, Mutant, apply, mutants_of
-from mutants.listed import KILLED, OUTCOMES, counts, read_list
+from mutants.listed import KILLED, read_list, shares
 from mutants.reached import Reached
 from mutants.run import rounds
 
@@ -43,11 +42,13 @@ def test_every_listed_mutant_is_found_and_compiles() -> None:
     )
 
 
-def test_counts_are_those_of_the_list_and_nothing_that_was_killed_survives() -> None:
+def test_nothing_that_was_killed_survives() -> None:
     listed = read_list()
-    assert json.loads(OUTCOMES.read_text(encoding="utf-8")) == counts(listed), "run make mutants"
     assert not [one for one in listed if one.equivalent and one.now in KILLED]
     assert not [one for one in listed if one.before in KILLED and one.now == "survived"]
+    before, now = ((killed / tried, tried) for _, _, tried, killed, _ in list(shares(listed))[-2:])
+    assert now[0] >= before[0]
+    assert before[1] >= 300
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_docstrings_messages_and_defaults_are_no_behaviour() -> None:
 
 def test_tests_of_the_own_folder_come_first_and_dear_ones_are_left_out() -> None:
     seconds = {"tests/cli/a.py::x": 0.1, "tests/ranks/b.py::y": 3.0, "tests/ranks/b.py::z": 99.0}
-    reached = Reached({"src/pac_wrap/ranks/c.py": {7: ["tests/cli/a.py::x", "tests/ranks/b.py/"]}}, seconds)
+    reached = Reached({"src/pac_wrap/ranks/c.py": {"7": ["tests/cli/a.py::x", "tests/ranks/b.py/"]}}, seconds)
     tests = reached.of("src/pac_wrap/ranks/c.py", 7)
     assert rounds("src/pac_wrap/ranks/c.py", tests, seconds, 9.0) == [
         ["tests/ranks/b.py::y", "tests/cli/a.py::x"]

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import _lru_cache_wrapper
 from pathlib import Path
@@ -19,16 +18,15 @@ from coverage import CoverageData
 
 from mutants.change import FOLDERS
 
-PACKAGE = Path(__file__).parent
+TREE = Path(__file__).parents[2]
 _TIMES = "MUTANTS_TIMES"
 _SETTINGS = "[run]\nbranch = False\ncore = ctrace\n"
 
 
-def copy_tree(tree: Path, copy: Path) -> None:
-    """Copy a work tree, compiled libraries included, to where its sources may be changed; add this tool."""
+def copy_tree(copy: Path) -> None:
+    """Copy this work tree, compiled libraries included, to where its sources may be changed."""
     rmtree(copy, ignore_errors=True)
-    copytree(tree, copy, symlinks=True, ignore=ignore_patterns(".git", ".venv*", ".*_cache", "_build"))
-    copytree(PACKAGE, copy / "tests" / "mutants", dirs_exist_ok=True, ignore=ignore_patterns("__pycache__"))
+    copytree(TREE, copy, symlinks=True, ignore=ignore_patterns(".git", ".venv*", ".*_cache", "_build"))
 
 
 def environment(copy: Path) -> dict[str, str]:
@@ -42,61 +40,51 @@ class Reached(NamedTuple):
     """The tests of each line, and the processor time of each test."""
 
     # of a file and a line, both the tests that ran it and, with a slash, the files whose fixtures did
-    tests: dict[str, dict[int, list[str]]]
+    tests: dict[str, dict[str, list[str]]]
     seconds: dict[str, float]
 
     def of(self, file: str, line: int) -> list[str]:
         """Return the tests that reach a line, and those that may share a fixture that reaches it."""
-        direct = self.tests.get(file, {}).get(line, [])
-        shared = {test[:-1] for test in direct if test.endswith("/")}
-        known = set(direct)
-        return [t for t in self.seconds if t in known or t.partition("::")[0] in shared] if direct else []
+        known = set(self.tests.get(file, {}).get(str(line), []))
+        return [test for test in self.seconds if {test, test.partition("::")[0] + "/"} & known]
 
 
-def reach(tree: Path, scratch: Path, processes: int) -> Reached:
-    """Run the quick suite once, unless an earlier call did, and return which tests reach which lines."""
-    kept = scratch / "reached.json"
-    if not kept.exists():
-        copy = scratch / "map"
-        copy_tree(tree, copy)
-        (scratch / "coveragerc").write_text(_SETTINGS)
-        data = scratch / "coverage"
-        quick = ["-q", "-m", "not slow", "-n", str(processes), "--dist", "worksteal"]
-        watched = [f"--cov={copy / 'src' / 'pac_wrap' / folder}" for folder in FOLDERS]
-        plugin = ["-p", "mutants.reached", "--cov-context=test", "--cov-report="]
-        plugin.append(f"--cov-config={scratch / 'coveragerc'}")
-        with (scratch / "map.log").open("w") as log:
-            subprocess.run(
-                [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *quick, *plugin, *watched],
-                cwd=copy,
-                env={**environment(copy), "COVERAGE_FILE": str(data), _TIMES: str(scratch)},
-                stdout=log,
-                stderr=log,
-                check=False,
-            )
-        seconds: dict[str, float] = {}
-        for part in sorted(scratch.glob("times-*.json")):
-            seconds |= json.loads(part.read_text())
-        kept.write_text(json.dumps([_lines(data, copy, set(seconds)), seconds]))
-    tests, seconds = json.loads(kept.read_text())
-    return Reached({file: {int(n): t for n, t in lines.items()} for file, lines in tests.items()}, seconds)
+def read(scratch: Path) -> Reached:
+    """Return what a run with coverage has found."""
+    return Reached(*json.loads((scratch / "reached.json").read_text()))
 
 
-def _lines(data: Path, copy: Path, passed: set[str]) -> dict[str, dict[int, list[str]]]:
+def reach(scratch: Path, processes: int) -> None:
+    """Run the quick suite once, unless an earlier call did, and keep which tests reach which lines."""
+    scratch.mkdir(exist_ok=True)
+    if (scratch / "reached.json").exists():
+        return
+    copy, data, settings = scratch / "map", scratch / "coverage", scratch / "coveragerc"
+    copy_tree(copy)
+    settings.write_text(_SETTINGS)
+    words = ["-q", "-m", "not slow", "-n", str(processes), "--dist", "worksteal", "-p", "no:cacheprovider"]
+    words += ["-p", "mutants.reached", "--cov-context=test", "--cov-report=", f"--cov-config={settings}"]
+    words += [f"--cov={copy / 'src' / 'pac_wrap' / folder}" for folder in FOLDERS]
+    variables = {**environment(copy), "COVERAGE_FILE": str(data), _TIMES: str(scratch)}
+    with (scratch / "map.log").open("w") as log:
+        command = [sys.executable, "-m", "pytest", *words]
+        subprocess.run(command, cwd=copy, env=variables, stdout=log, stderr=log, check=False)
+    seconds: dict[str, float] = {}
+    for part in sorted(scratch.glob("times-*.json")):
+        seconds |= json.loads(part.read_text())
     kept = CoverageData(str(data))
     kept.read()
     tests: dict[str, dict[int, list[str]]] = {}
-    for file in sorted(kept.measured_files()):
-        lines: dict[int, list[str]] = defaultdict(list)
+    for file in kept.measured_files():
+        found = tests[str(Path(file).relative_to(copy))] = {}
         for line, contexts in kept.contexts_by_lineno(file).items():
-            found = set()
-            for context in contexts:
-                test, _, phase = context.rpartition("|")
-                if test in passed:
-                    found.add(test if phase == "run" else test.partition("::")[0] + "/")
-            lines[line] = sorted(found)
-        tests[str(Path(file).relative_to(copy))] = lines
-    return tests
+            named = [one.rpartition("|")[::2] for one in contexts]
+            found[line] = [
+                test if phase == "run" else test.partition("::")[0] + "/"
+                for test, phase in named
+                if test in seconds
+            ]
+    (scratch / "reached.json").write_text(json.dumps([tests, seconds]))
 
 
 class _Times:

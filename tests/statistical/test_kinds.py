@@ -221,7 +221,7 @@ def test_no_severity_is_taken_for_a_milder_one_more_often_than_its_ceiling_but_f
     assert Fraction(1, 20) <= worst <= Fraction(DELTA)
 
 
-TRIALS = 2000
+TRIALS = 3600
 N = 60
 CEILING = 0.1
 

@@ -127,7 +127,7 @@ def test_relaxing_what_is_separated_uses_exactly_its_part_of_delta(position: flo
 @pytest.mark.parametrize("side", ["fpr", "fnr"])
 def test_the_worst_case_of_fixed_levels_is_attained(side: str) -> None:
     """The other class has a single score: the failure is that of a constant c, and no caution is left."""
-    n, trials, strategy = 865, 1_100, Algorithm1(step=0.05, position=0.0 if side == "fpr" else 1.0)
+    n, trials, strategy = 865, 2_000, Algorithm1(step=0.05, position=0.0 if side == "fpr" else 1.0)
     ceilings = np.array([level.max_fpr for level in strategy.levels(Guarantee())])
     level = fixed_level(n, tuple(ceilings), 0.05)
     exact = fixed_failures(n, ceilings, level, ceilings)
