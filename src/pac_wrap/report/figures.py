@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from io import BytesIO, StringIO
-from math import ceil, floor, inf, log10
+from math import ceil, floor, log10
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.rule import Rule
 from pac_wrap.report.numbers import ceiling, minus, number, sure, written_alike
-from pac_wrap.report.pictures import Window, by_review, flags, not_drawn
+from pac_wrap.report.pictures import ByReview, Window, flags, not_drawn
 from pac_wrap.report.sentences import CONSEQUENCES, ranges
 
 try:
@@ -269,25 +269,24 @@ def plot_scores(
 
 def plot_alarms(rule: Rule, scores: Scores, verdicts: NDArray[np.int8], ax: Axes | None = None) -> Axes:
     """Draw the highest scores of traffic in bars: found right, found wrong, and not reviewed."""
-    window, parts = by_review(rule, scores, verdicts)
+    shown = ByReview.of(rule.anomaly_from, scores, verdicts)
     ax, style = prepare(ax)
-    _score_axis(ax, style, window)
-    edges, base = np.linspace(window.low, window.high, _BINS + 1), np.zeros(_BINS)
+    _score_axis(ax, style, shown.window)
     looks: tuple[dict[str, Any], ...] = (
-        {"facecolor": (style.anomalous, 0.85), "edgecolor": style.anomalous},
+        {"facecolor": style.anomalous, "edgecolor": style.anomalous},
         {"facecolor": "none", "edgecolor": style.normal, "hatch": "////"},
         {"facecolor": "none", "edgecolor": style.muted},
     )
     handles: list[Artist] = []
-    for (name, part), look in zip(parts.items(), looks, strict=True):
-        above = base + np.histogram(part, edges)[0]
-        label = f"{name.replace('_', ' ')}, {np.count_nonzero(part <= window.high):,}"
-        handles.append(ax.stairs(above, edges, baseline=base, fill=True, linewidth=1.0, label=label, **look))
-        base = above
+    base = np.zeros(shown.edges.size - 1)
+    for (name, count), look in zip(shown.counts.items(), looks, strict=True):
+        look |= {"baseline": base, "fill": True, "linewidth": 1.0, "label": f"{name}, {count.sum():,}"}
+        base = base + count
+        handles.append(ax.stairs(base, shown.edges, **look))
     ax.set_ylim(0.0, max(1.0, 1.05 * base.max()))
     label_axes(ax, style, "score (higher is more anomalous)", "points of traffic")
-    note = "" if rule.anomaly_from < inf else "No alarm is ever raised."
-    return _told(ax, style, window, rule, handles, (not_drawn(window, **parts), note))
+    notes = not_drawn(shown.window, **shown.parts), CONSEQUENCES.get(frozenset(ranges(rule)))
+    return _told(ax, style, shown.window, rule, handles, notes)
 
 
 def _score_axis(ax: Axes, style: Style, window: Window) -> None:

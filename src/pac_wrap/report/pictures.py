@@ -23,11 +23,13 @@ from pac_wrap.report.numbers import ceiling, minus, number, percent, told_apart,
 
 _LARGEST: Final = 1e150  # beyond it, the arithmetic of a plotting library overflows
 _RARE_SHARE: Final = 0.005
+_FEW_SHARE: Final = 0.1  # of the highest scores alone
 _STRETCH: Final = 2.0
 _MARGIN: Final = 0.02
 Drawing = dict[str, Any]  # what a template draws, by the names it has there
 _BINS: Final = 50
 _FEW_ALARMS: Final = 20  # lower scores that are drawn beside few alarms
+_REVIEWED: Final = {"right": 1, "wrong": 0, "not reviewed": -1}
 _STEPS: Final = 600
 _CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
 _FEW_CHARACTERS: Final = 16  # in a small one
@@ -62,10 +64,12 @@ class Window:
     high: float
 
     @classmethod
-    def around(cls, classes: Sequence[Scores], marks: Sequence[float | None] = ()) -> "Window":
+    def around(
+        cls, classes: Sequence[Scores], marks: Sequence[float | None] = (), rare: float = _RARE_SHARE
+    ) -> "Window":
         """Return the range of all scores, but not stretched by rare ones; marks always lie inside."""
         drawn = [scores[np.abs(scores) <= _LARGEST] for scores in classes]
-        ends = [end for scores in drawn if scores.size for end in _ends(scores)]
+        ends = [end for scores in drawn if scores.size for end in _ends(scores, rare)]
         ends += [mark for mark in marks if mark is not None and abs(mark) <= _LARGEST]
         low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
         largest = max(abs(low), abs(high))
@@ -87,10 +91,10 @@ class Window:
         return (x - self.low) / self.span
 
 
-def _ends(scores: Scores) -> tuple[float, float]:
+def _ends(scores: Scores, rare: float) -> tuple[float, float]:
     """Return the least and the largest score, or where rare ones begin to stretch the range."""
     low, high = float(scores.min()), float(scores.max())
-    rank = max(1, ceil(_RARE_SHARE * scores.size))
+    rank = max(1, ceil(rare * scores.size))
     inner_low, inner_high = kth_smallest(scores, rank), kth_largest(scores, rank)
     reach = _STRETCH * (inner_high - inner_low)
     if reach == 0.0:
@@ -121,7 +125,7 @@ def not_drawn(window: Window, **classes: Scores) -> str:
             infinite = np.count_nonzero(scores == end)
             for where, count in zip(counted, (outside - infinite, infinite), strict=True):
                 if count:
-                    counted[where].append(f"{count:,} {name.replace('_', ' ')}")
+                    counted[where].append(f"{count:,} {name}")
         found += [f"{' and '.join(those)} {where} ({edge})" for where, those in counted.items() if those]
     return f"Not drawn: {'; '.join(found)}." if found else ""
 
@@ -134,35 +138,55 @@ def scores_picture(rule: Rule, normal: Scores, anomalous: Scores) -> Drawing:
     return around | {"scores": scores, "tails": tails} | thresholds(window, rule)
 
 
-def by_review(rule: Rule, scores: Scores, verdicts: NDArray[np.int8]) -> tuple[Window, dict[str, Scores]]:
-    """Return the range of the highest scores, about twice as many as alarms, and those in it by review."""
-    known, kinds = scores[~np.isnan(scores)], {"right": 1, "wrong": 0, "not_reviewed": -1}
-    rank = min(known.size, 2 * int(np.count_nonzero(known >= rule.anomaly_from)) + _FEW_ALARMS)
-    low = kth_largest(known, rank) if rank else 0.0
-    if np.count_nonzero(known >= low) > 2 * rank and known.max() > low:
-        low = float(known[known > low].min())  # so many scores are equal that they would dwarf the others
-    window = Window.around([known[known >= low]], [rule.anomaly_from])
-    high = scores >= window.low
-    return window, {name: scores[high & (verdicts == code)] for name, code in kinds.items()}
+@dataclass(frozen=True, slots=True, eq=False)
+class ByReview:
+    """The highest scores of traffic by review, about twice as many as alarms, and bars that count them."""
+
+    window: Window
+    edges: NDArray[np.floating]
+    parts: dict[str, Scores]
+
+    @classmethod
+    def of(cls, threshold: float, scores: Scores, verdicts: NDArray[np.int8]) -> "ByReview":
+        """Return the scores around a threshold, which lies between two bars."""
+        known = scores[~np.isnan(scores)]
+        rank = min(known.size, 2 * int(np.count_nonzero(known >= threshold)) + _FEW_ALARMS)
+        low = kth_largest(known, rank) if rank else 0.0
+        if np.count_nonzero(known >= low) > 2 * rank and known.max() > low:
+            low = float(known[known > low].min())  # so many scores are equal that they would dwarf the others
+        window = Window.around([known[known >= low]], [threshold], _FEW_SHARE)
+        width = window.span / _BINS
+        first = threshold if threshold in window else window.low
+        edges = first + width * np.arange(-ceil((first - window.low) / width), _BINS + 1)
+        edges = edges[: np.searchsorted(edges, window.high) + 1]
+        high = scores >= edges[0]
+        parts = {name: scores[high & (verdicts == code)] for name, code in _REVIEWED.items()}
+        return cls(Window(float(edges[0]), float(edges[-1])), edges, parts)
+
+    @property
+    def counts(self) -> dict[str, Rates]:
+        """The number of points in each bar, by review."""
+        return {name: np.histogram(part, self.edges)[0] for name, part in self.parts.items()}
 
 
 def alarms_picture(rule: Rule, scores: Scores, verdicts: NDArray[np.int8]) -> Drawing:
     """Return the highest scores in bars, those found right below, then those found wrong, and the others."""
-    window, parts = by_review(rule, scores, verdicts)
-    counts = [np.histogram(part, _BINS, (window.low, window.high))[0] for part in parts.values()]
-    top = max(1, int(np.sum(counts, axis=0).max()))
-    bars, base = [], np.zeros(_BINS)
-    for name, count in zip(parts, counts, strict=True):
+    shown = ByReview.of(rule.anomaly_from, scores, verdicts)
+    counts, bins = shown.counts, shown.edges.size - 1
+    top = 1.08 * max(1.0, np.sum([*counts.values()], axis=0).max())
+    bars, base = [], np.zeros(bins)
+    for name, count in counts.items():
         base = base + count
-        places = ((i, 1.0 - base[i] / (1.08 * top), count[i] / (1.08 * top)) for i in np.flatnonzero(count))
-        bars += [(name, f"{100.0 * i / _BINS:g}", y.item(), height.item()) for i, y, height in places]
+        bars += [
+            (name, f"{100.0 * i / bins:g}", 1.0 - base[i] / top, count[i] / top)
+            for i in np.flatnonzero(count)
+        ]
     step = max(1, round(_round_step(top, 4)))
-    levels = tuple(
-        Line(f"{100.0 - 100.0 * n / (1.08 * top):.1f}", f"{n:,}") for n in range(step, top + 1, step)
-    )
-    drawn = {"bars": bars, "width": f"{100.0 / _BINS:g}", "levels": levels, "ticks": _ticks(window)}
-    sizes = {name.replace("_", " "): int(count.sum()) for name, count in zip(parts, counts, strict=True)}
-    return drawn | {"sizes": sizes, "beyond": not_drawn(window, **parts)} | thresholds(window, rule)
+    levels = tuple(Line(f"{100.0 - 100.0 * n / top:.1f}", f"{n:,}") for n in range(step, int(top) + 1, step))
+    drawn = {"bars": bars, "width": f"{100.0 / bins:g}", "levels": levels, "ticks": _ticks(shown.window)}
+    sizes = {name: int(count.sum()) for name, count in counts.items()}
+    beyond = not_drawn(shown.window, **shown.parts)
+    return drawn | {"sizes": sizes, "beyond": beyond} | thresholds(shown.window, rule)
 
 
 def multiple(window: Window, rule: Rule, normal: Scores, anomalous: Scores, name: str, words: str) -> Drawing:

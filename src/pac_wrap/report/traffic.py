@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import as_scores
+from pac_wrap.base.arguments import as_anomaly_mask, as_scores
 from pac_wrap.base.floats import rounded, rounded_up
 from pac_wrap.base.text import amount
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Assumption, Clause, Error, Promise
 from pac_wrap.method.provenance import Provenance, Traffic
-from pac_wrap.method.rule import Verdict
 from pac_wrap.method.traffic.calibrate import as_reviews, calibrate_traffic
 from pac_wrap.ranks.memory import kth_largest
 from pac_wrap.report import certificate as pages
@@ -50,11 +49,6 @@ _DO: Final = {
     "max_fnr": "of anomalies are missed",
 }
 _ROWS: Final = {"max_alarms": "alarms", "min_precision": "right", "max_false_alarms": "wrong"}
-_MEANT: Final = {
-    Verdict.NORMAL: "No alarm.",
-    Verdict.ABSTAIN: "Undecided: someone has to look at these points.",
-    Verdict.ANOMALY: "Alarm.",
-}
 _BREAKS: Final = (
     "Traffic of busy hours alone, or alarms alone, in place of a random sample of all that comes.",
     "A detector that was trained on this traffic, or that is retrained or rescaled after the calibration.",
@@ -109,12 +103,15 @@ def account_of_traffic(
         drawn = certificate.rule, own.scores, own.verdicts
         first.append(Figure("alarms", alarms_picture(*drawn), alt=alt))
         account = replace(account, picture=Figure("alarms", drawn, alt=alt))
+    rule, unscored = certificate.rule, _seen(certificate).unscored
+    first.append(f"The rule: {sentences.rule_words(rule)}.")
+    first += [f"{amount(unscored, 'point')} without a score raised no alarm."] if unscored else []
+    ends = {"normal_below": rule.normal_below, "anomaly_from": rule.anomaly_from}
     sections = (
-        Section(items=tuple(first)),
+        Section(items=tuple(first), key="rule", value=ends),
         _practice(certificate),
         *_next(certificate, own),
         _promises(certificate),
-        _verdicts(certificate, own),
         pages.assumptions(sentences.assumed(certificate), breaks=_BREAKS, limits=_NOT_PROMISED),
         *pages.origins(sentences.Report(certificate, source=source, detector=detector)),
     )
@@ -143,6 +140,8 @@ class _Own:
         places = (np.arange(_MORE) / self._coin).astype(np.intp)
         highest = unseen[np.argsort(-self.scores[unseen], kind="stable")]
         self.waiting = highest[places[places < highest.size]]
+        audits = more["audits"]
+        self.audits_left = 0 if audits is None else int(np.sum(as_anomaly_mask(audits) & (self.verdicts < 0)))
 
     @property
     def wrong_left(self) -> int | None:
@@ -153,12 +152,14 @@ class _Own:
         above = self.scores >= self.scores[self.waiting[0]]
         return max(0, (own[0].errors or 0) + 1 - int(np.count_nonzero(above & (self.verdicts == 0))))
 
-    def ahead(self) -> Iterator[tuple[int, str, Certificate]]:
-        """Yield what the next reviews give if all are right, and if as many are right as until now."""
+    def cases(self) -> Iterator[dict[str, Any]]:
+        """Yield the certificate, and those after the next reviews: all right, and as many as until now."""
         seen, n = _seen(self.certificate), self.waiting.size
+        yield _case("none", None, self.certificate)
         known = seen.right + (seen.wrong or 0)
         share, said = (seen.right / known, "as until now") if known else (0.5, "a guess")
-        for part, words in {1.0: "", share: f", {percent(share)} {said}"}.items() if n else ():
+        shares = {1.0: "all right", share: f"{percent(share)} of them right, {said}"}
+        for part, words in shares.items() if n else ():
             right = np.diff(np.round(np.arange(n + 1) * part)) > 0
             verdicts = np.where(self.verdicts < 0, np.nan, self.verdicts)
             verdicts[self.waiting] = right
@@ -171,8 +172,12 @@ class _Own:
                     independent=Assumption.APART in self.certificate.assumptions,
                     **self._more,
                 )
-            count = int(np.count_nonzero(right))
-            yield count, f"if {count:,} of the next {n:,} are right{words}", made
+            yield _case(f"{n:,}, {words}", int(np.count_nonzero(right)), made)
+
+
+def _case(words: str, right: int | None, made: Certificate) -> dict[str, Any]:
+    found = {"reviews": words, "right": right, "promises": len(made.promises)}
+    return found | {"anomaly_from": made.rule.anomaly_from, "alarms": _seen(made).alarms}
 
 
 def _status(certificate: Certificate) -> Status:
@@ -273,10 +278,10 @@ def _alarms(certificate: Certificate) -> str:
     text = f"{seen.alarms:,} of {of} {'raises' if seen.alarms == 1 else 'raise'} an alarm"
     text += f", {_in_unit(certificate, seen.alarms)} of every {per:,}" * (seen.points != per)
     if not (seen.right or seen.wrong):
-        return f"{text}; none is reviewed"
+        return f"{text}; none of them is reviewed"
     left = "not found right" if seen.wrong is None else "not reviewed"
-    counts = {"right": seen.right, "wrong": seen.wrong, left: seen.unreviewed or None}
-    return f"{text}: {', '.join(f'{n:,} {word}' for word, n in counts.items() if n is not None)}"
+    counts = {"found right": seen.right, "found wrong": seen.wrong, left: seen.unreviewed or None}
+    return "; ".join([text, ", ".join(f"{n:,} {word}" for word, n in counts.items() if n is not None)])
 
 
 def _facts(certificate: Certificate) -> Iterator[Fact]:
@@ -309,15 +314,16 @@ def _used(one: Clause, seen: Traffic) -> int | None:
 
 
 def _unreviewed(certificate: Certificate) -> Iterator[str]:
-    """Yield the gain from reviewing the alarms without a review."""
+    """Yield what the alarms without a review mean."""
     left = _seen(certificate).unreviewed
     asked = [one.asked for one in certificate.of("normal") if one.asked and one.of.error is not Error.ALARM]
-    if left and asked and not any(one.by_coins for one in asked):
-        count = "counts" if left == 1 else "count"
-        yield (
-            f"{amount(left, 'alarm')} without a review {count} as wrong; each one that review finds right"
-            " makes room for another alarm"
+    if left and asked:
+        counts = (
+            f"count{'s' * (left == 1)} as wrong; each one that is found right makes room for another alarm"
         )
+        if any(one.by_coins for one in asked):
+            counts = "passed over by the coin, which do not count as wrong"
+        yield f"{amount(left, 'alarm')} without a review {counts}"
 
 
 def _practice(certificate: Certificate) -> Section:
@@ -327,15 +333,15 @@ def _practice(certificate: Certificate) -> Section:
     counts = {name: getattr(seen, name) for name in ("alarms", "right", "wrong", "unreviewed")}
     rows = []
     for name, count in counts.items():
-        made, promised = kept.get(name), ""
+        made, promised = kept.get(name), "nothing"
         if made is not None:
             most = made.limit[0] if made.limit else made.ceiling * per
             promised = f"{_right(made)} of alarms" if name == "right" else f"at most {rounded_up(most)}"
-        if count is not None:
+        if count or (name in ("alarms", "right", "wrong") and count is not None):
             words = {"alarms": "All alarms", "unreviewed": "Not reviewed"}.get(name, name.capitalize())
             rows.append((words, f"{count:,}", _in_unit(certificate, count), promised))
-    heads = ("Alarms", f"Counted in {seen.points:,}", f"That is, in {per:,}", f"Promised in {per:,}")
-    caption = "Counted among the points that calibrated, and promised on average for all that comes."
+    heads = ("Alarms", f"In these {seen.points:,} points", f"In {per:,} points", f"Promised in {per:,}")
+    caption = "The alarms in the traffic that calibrated, and what is promised on average for all that comes."
     value = {"per": per, "points": seen.points, "unscored": seen.unscored} | counts
     value |= {"found": seen.found, "cleared": seen.cleared, "audits": seen.audits}
     table = Table(heads, tuple(rows), caption)
@@ -344,38 +350,37 @@ def _practice(certificate: Certificate) -> Section:
 
 def _next(certificate: Certificate, own: _Own | None) -> Iterator[Section]:
     """Yield what the next reviews would give, and what to do next."""
-    steps, ahead = list(map(sentence, _unreviewed(certificate))), [] if own is None else list(own.ahead())
-    value: dict[str, Any] = {"stop_after_wrong": None, "cases": []}
+    steps, cases = list(map(sentence, _unreviewed(certificate))), [] if own is None else list(own.cases())
     items: tuple[Item, ...] = ()
-    if own is not None and ahead:
-        n, same = own.waiting.size, (certificate.rule, certificate.promises)
-        if (ahead[0][2].rule, ahead[0][2].promises) == same:
-            steps = [f"Reviews of the next {amount(n, 'point')} would change nothing, whatever they find."]
+    left = None if own is None else own.wrong_left
+    if own is not None and own.audits_left:
+        steps.append(
+            f"{amount(own.audits_left, 'point')} drawn for audit without a review count as missed anomalies:"
+            " review these first."
+        )
+    if own is not None and len(cases) > 1:
+        n = amount(own.waiting.size, "highest score")
+        if [*cases[1].values()][2:] == [*cases[0].values()][2:]:
+            said = f"Reviewing the {n} without a review would change nothing, whatever is found."
+            steps += [said] * (not own.audits_left)
         else:
-            cases = [(None, "now", certificate), *ahead]
-            edges = [made.rule.anomaly_from for *_, made in cases]
-            alarms = [_seen(made).alarms for *_, made in cases]
-            said = (case[1] for case in cases)
-            counts = ((f"{many:,}", _in_unit(certificate, many)) for many in alarms)
-            rows = tuple((a, b, *c) for a, b, c in zip(said, told_apart(edges), counts, strict=True))
-            heads = ("Case", "Alarm from", "Alarms", f"Of {_per(certificate):,}")
-            caption = (
-                f"The threshold and the alarms after reviews of the {amount(n, 'highest score')} without one."
-            )
-            items = (Table(heads, rows, caption),)
-            keys = ("right", "case", "anomaly_from", "alarms")
-            told = ((*case[:2], edge, many) for case, edge, many in zip(cases, edges, alarms, strict=True))
-            value["cases"] = [dict(zip(keys, one, strict=True)) for one in told]
-            if (left := own.wrong_left) is not None:
-                value["stop_after_wrong"] = left
+            heads = ("More reviews", "Alarm from", "Alarms", f"In {_per(certificate):,} points")
+            caption = f"The threshold and the alarms now, and after reviews of the {n} without one."
+            edges = told_apart([one["anomaly_from"] for one in cases])
+            rows = [
+                (one["reviews"], edge, f"{one['alarms']:,}", _in_unit(certificate, one["alarms"]))
+                for one, edge in zip(cases, edges, strict=True)
+            ]
+            items = (Table(heads, tuple(rows), caption),)
+            if left is not None:
                 steps.append(
                     f"Review from the highest score down, and stop after {amount(left, 'more wrong alarm')}:"
                     " from then on no review lowers the threshold."
                 )
             steps.append("Stop whenever you like: the promise holds however many points were reviewed.")
-    points = Points((*steps, pages.AGAIN), key="next_steps")
+    value = {"stop_after_wrong": left, "cases": cases}
     yield Section("What more reviews would give", items, "reviews", key="next_reviews", value=value)
-    yield Section("What to do next", (points,), "next")
+    yield Section("What to do next", (Points((*steps, pages.AGAIN), key="next_steps"),), "next")
 
 
 def _promises(certificate: Certificate) -> Section:
@@ -386,7 +391,9 @@ def _promises(certificate: Certificate) -> Section:
             continue
         made, used = one.certified, _used(one, _seen(certificate)) if one.kept else None
         left = None if used is None or one.errors is None else one.errors - used
-        counts = ["none" if n is None else f"{n:,}" for n in (one.errors if one.kept else None, used, left)]
+        counts = [
+            "not counted" if n is None else f"{n:,}" for n in (one.errors if one.kept else None, used, left)
+        ]
         said = sentence(_said(one.asked))
         sure_of = confidence(made.delta) if one.kept and made is not None else "not promised"
         edge = told_apart([one.threshold])[0] if one.threshold is not None else "none"
@@ -400,31 +407,13 @@ def _promises(certificate: Certificate) -> Section:
         }
         record |= {"certified": one.kept, "n": one.n, "allowed": one.errors, "used": used, "left": left}
         records.append(record | {"threshold": one.threshold})
-    heads = ("Promise", "Confidence", "Points", "Allowed", "Used", "Left", "Threshold alone")
+    heads = ("Promise", "Confidence", "Points", "Allowed", "Used", "Left", "Threshold")
     caption = (
-        "The errors that each promise allows among the points that calibrated, those that the alarms use, and"
-        " the threshold of each promise alone. The highest threshold raises the alarms."
+        "The errors that each promise allows among these points, those that the alarms use up, and the"
+        " threshold that each promise would set by itself."
     )
     table = Table(heads, tuple(rows), caption, key="promises", data=records)
     return Section("Promises", (table,), "promises")
-
-
-def _verdicts(certificate: Certificate, own: _Own | None) -> Section:
-    """Return the meaning of each range of scores, and the points of traffic in it."""
-    found, seen, rows = sentences.ranges(certificate.rule), _seen(certificate), []
-    counts: dict[Verdict, int] = {Verdict.ANOMALY: seen.alarms}
-    if own is not None:
-        verdicts = certificate.rule.verdicts(own.scores[~np.isnan(own.scores)])
-        counts = {verdict: int(np.count_nonzero(verdicts == verdict)) for verdict in found}
-    for verdict, words in sentences.range_words(found).items():
-        count = counts.get(verdict)
-        rows.append((words, verdict.name.lower(), _MEANT[verdict], "" if count is None else f"{count:,}"))
-    if seen.unscored:
-        rows.append(("no score", "abstain", "No alarm.", f"{seen.unscored:,}"))
-    heads = ("Score", "Verdict", "Meaning", "Points")
-    table = Table(heads, tuple(rows), "The meaning of each score.", key="verdicts")
-    value = {"normal_below": certificate.rule.normal_below, "anomaly_from": certificate.rule.anomaly_from}
-    return Section("Verdicts", (table,), "verdicts", key="rule", value=value)
 
 
 def account_of_queue(queue: "ReviewQueue", count: int, file: str | None) -> Account:
