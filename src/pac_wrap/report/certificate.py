@@ -72,6 +72,20 @@ _NOT_PROMISED: Final = (
     "The share of undecided points.",
     "Anything about a single point.",
 )
+_BREAKS_OF_TRAFFIC: Final = (
+    "Traffic of busy hours alone, or alarms alone, in place of a random sample of all that comes.",
+    "A detector that was trained on this traffic, or that is retrained or rescaled after the calibration.",
+    "Reviewers who call wrong alarms right more often than the promise tolerates.",
+    "Dependent points, such as many records of one incident: there is then less evidence than their number"
+    " says.",
+    "A shift of traffic: future points that differ from these more than by chance.",
+    "Choosing among several certificates after seeing them, unless they shared delta beforehand.",
+)
+_NOT_PROMISED_OF_TRAFFIC: Final = (
+    "The number on a single day: the promise is about the average of many days, and days vary around it.",
+    "The alarms of one kind or group of points by itself.",
+    "Anything about a single point.",
+)
 
 
 def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
@@ -151,13 +165,10 @@ def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
     return Section("Verdicts", items, "verdicts", key=key, value=said)
 
 
-def assumptions(
-    texts: tuple[str, ...],
-    *more_not_promised: str,
-    breaks: tuple[str, ...] = _BREAKS,
-    limits: tuple[str, ...] = _NOT_PROMISED,
-) -> Section:
+def assumptions(texts: tuple[str, ...], *more_not_promised: str, of_traffic: bool = False) -> Section:
     """Return the assumptions, the events that break them, and the limits of the promise."""
+    breaks = _BREAKS_OF_TRAFFIC if of_traffic else _BREAKS
+    limits = _NOT_PROMISED_OF_TRAFFIC if of_traffic else _NOT_PROMISED
     return Section(
         "Assumptions and limits",
         (

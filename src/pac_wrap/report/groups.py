@@ -38,6 +38,7 @@ from pac_wrap.report.certificate import AGAIN, MOST_MULTIPLES, SHORT_NAME, assum
 from pac_wrap.report.numbers import about, ceiling, percent, sure, told_apart
 from pac_wrap.report.pictures import Drawing, Window, multiple
 from pac_wrap.report.results import assumed, rates_record
+from pac_wrap.report.traffic import in_words
 from pac_wrap.tails.bounds import min_samples
 
 # the normal and the anomalous scores of some groups
@@ -92,8 +93,11 @@ def groups_in_short(certificate: GroupCertificate, detector: str | None = None) 
             f" {rounded_up(min(deltas, 1.0) * count, 1, 3)} break theirs on average. If all promises have to"
             " hold together, calibrate with --together (together=True)."
         )
+    title = sentences.title(detector, known)
+    if certificate.asked.of_traffic:
+        title = title.replace("Error rates", "Alarms")
     return Account(
-        f"{sentences.title(detector, known)}, by group",
+        f"{title}, by group",
         sentences.subtitle(known),
         _status(certificate),
         _promise(certificate),
@@ -107,7 +111,8 @@ def _sections(
     certificate: GroupCertificate, drawn: Drawn, measured: GroupMeasured | None
 ) -> Iterator[Section]:
     count, said = len(certificate.groups), tuple(_lead(certificate))
-    items: list[Item] = [_summary(certificate), *([Points(said)] if said else [])]
+    summary = _summary_of_traffic if certificate.asked.of_traffic else _summary
+    items: list[Item] = [summary(certificate), *([Points(said)] if said else [])]
     if drawn:
         some = f"; {len(drawn):,} of {count:,} groups" if len(drawn) < count else ""
         caption = f"Each class in percent of itself, all groups on one scale, the worst first{some}."
@@ -116,9 +121,12 @@ def _sections(
     yield Section(key="measured") if measured is None else _measured(certificate, measured)
     yield Section("What to do next", (Points(tuple(_next(certificate, measured)), key="next_steps"),), "next")
     heads = ("Group", "Normal labels", "Anomalous labels", "Promise", "Normal below", "Anomaly from")
+    if certificate.asked.of_traffic:
+        heads = ("Group", "Points", "Alarms", "Found right", "Promise", "Alarm from")
     rows = tuple(_listed(certificate, row) for row in _rows(certificate, LISTED))
     more = "" if count <= LISTED else f" {count - LISTED:,} more are counted above and not listed."
-    caption = f"First the groups without a promise, then those with most undecided points.{more}"
+    then = "the largest" if certificate.asked.of_traffic else "those with most undecided points"
+    caption = f"First the groups without a promise, then {then}.{more}"
     records = {"caption": caption, "rows": Table(heads, rows).value}
     table = Table(heads, rows, caption, key="listing", data=records)
     heading = f"The worst {LISTED:,} of {count:,} groups" if more else f"All {count:,} groups"
@@ -128,6 +136,7 @@ def _sections(
     yield assumptions(
         (*(f"{text}, in each group" for text in map(str, certificate.assumptions)), *notes),
         "Groups that are not in the calibration table: their points are left undecided.",
+        of_traffic=certificate.asked.of_traffic,
     )
     yield embedded(certificate.to_json(), "The rules")
     yield software(certificate.version)
@@ -145,7 +154,8 @@ def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
     uncertified = int(np.count_nonzero(certificate.columns.empty)) - few
     counted = [f"{count:,}; certified: {count - few - uncertified:,}"]
     if few:
-        counted.append(f"too few labels: {few:,}{', which follow the pool' * bool(certificate.pooled.any())}")
+        pooled = ", which follow the pool" * bool(certificate.pooled.any())
+        counted.append(f"too few {_labels(certificate)}: {few:,}{pooled}")
     if uncertified:
         counted.append(f"no single threshold can be certified: {uncertified:,}")
     yield Fact("groups", "; ".join(counted))
@@ -157,7 +167,7 @@ def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
             yield Fact("pool", f"{_certified(pool)}, for {points}")
             yield Fact("", f"this promise is {_MIXTURE}")
     worst = [
-        f"{line(shown(row.group))}: {row.own.fpr.n:,} normal, {row.own.fnr.n:,} anomalous; {_verdict_of(row)}"
+        f"{line(shown(row.group))}: {_counted(row)}; {_verdict_of(row)}"
         for row in _rows(certificate, FEW_LISTED)
     ]
     worst += [f"and {count - FEW_LISTED:,} more"] * (count > FEW_LISTED)
@@ -165,6 +175,19 @@ def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
     yield Fact("unseen", "points of a group that is not in the calibration table are left undecided")
     yield Fact("assumes", f"in each group: {sentences.briefly(certificate.assumptions)}")
     yield from sentences.noted_facts(certificate.provenance)
+
+
+def _labels(certificate: GroupCertificate) -> str:
+    return "points" if certificate.asked.of_traffic else "labels"
+
+
+def _counted(row: Row) -> str:
+    """Return the labels of a group, or the alarms among its traffic."""
+    seen = row.own.traffic
+    if seen is None:
+        return f"{row.own.fpr.n:,} normal, {row.own.fnr.n:,} anomalous"
+    right = f", {seen.right:,} found right" * (seen.found > 0)
+    return f"{amount(seen.points, 'point')}, {amount(seen.alarms, 'alarm')}{right}"
 
 
 def _points(pool: Certificate) -> str:
@@ -192,10 +215,12 @@ def _verdict_of(row: Row) -> str:
         if row.kept[1]:
             ends = f"normal below {about(rule.normal_below)}, nothing is called an anomaly"
             return f"too few normal labels: only {own.fnr.asked} is promised; {ends}"
-        return "too few labels, nothing is promised"
+        return f"too few {'labels' if own.traffic is None else 'points'}, nothing is promised"
     if own.empty:
         return "no single threshold can be certified, nothing is promised"
     text = sentences.rule_words(rule)
+    if own.traffic is not None:
+        return text.replace(", normal below", "")
     if not rule.single:
         text += f"; {percent(row.left / max(1, sum(own.sizes)))} of these points are undecided"
     return text if own.promises == own.guarantee.promises else f"{_certified(own)}; {text}"
@@ -205,7 +230,7 @@ def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
     """Return sentences that count the groups without a promise, with the reason and an example."""
     columns, found = certificate.columns, []
     for which, why in (
-        (columns.vacuous & ~certificate.pooled, "too few labels"),
+        (columns.vacuous & ~certificate.pooled, f"too few {_labels(certificate)}"),
         (columns.empty & ~columns.vacuous, "no single threshold can be certified"),
     ):
         if count := int(np.count_nonzero(which)):
@@ -255,7 +280,7 @@ def _status(certificate: GroupCertificate) -> Status:
             return Status("raised", f"all {count:,} groups certified, some with raised ceilings", code)
         words = f"all {count:,} groups certified" if count > 1 else "its one group is certified"
         return Status("certified" if certificate.overlap.proved else "broken", words, code)
-    lacking = f"; {few:,} {'has' if few == 1 else 'have'} too few labels" if few else ""
+    lacking = f"; {few:,} {'has' if few == 1 else 'have'} too few {_labels(certificate)}" if few else ""
     if good or not certificate.empty:
         return Status("partly", f"{good:,} of {count:,} groups certified{lacking}", code)
     return Status("none", f"no group certified{lacking}", code)
@@ -269,12 +294,19 @@ def _promise(certificate: GroupCertificate) -> str:
     clauses, silent, deltas = [], "", []
     both = zip(sentences.MISTAKES.values(), ("false alarms", "missed anomalies"), strict=True)
     for label, (words, errors) in enumerate(both):
+        if certificate.asked.of_traffic and label:
+            break
         ceilings = columns.ceilings[label, good]
         if np.isnan(ceilings).all():
             silent += f" Nothing is promised about {errors}."
             continue
         highest = ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))
-        clauses.append(f"at most {highest} of {' '.join(words)}")
+        of_traffic = certificate.asked.of_traffic
+        clauses.append(
+            in_words(certificate.asked.promises[0])
+            if of_traffic
+            else f"at most {highest} of {' '.join(words)}"
+        )
         deltas.append(float(columns.deltas[label, good].max()))
     asked = [one.delta for one in certificate.request.guarantee.promises]
     whom, joint = "each certified group by itself", sure(jointly(certificate, *deltas))
@@ -282,6 +314,17 @@ def _promise(certificate: GroupCertificate) -> str:
         whom, joint = "all certified groups together", sure(certificate.confidence or 0.0)
     silent = f"{'' if certificate.overlap.proved else ' This confidence is not guaranteed.'}{silent}"
     return f"In the long run, {', and '.join(clauses)}: in {whom}, with {joint} confidence.{silent}"
+
+
+def _summary_of_traffic(certificate: GroupCertificate) -> Table:
+    columns, rows = certificate.columns, []
+    right = columns.n[1] - columns.errors[1]
+    for name, which in (("certified", ~columns.empty), ("too small, without a promise", columns.empty)):
+        counts = (one[which].sum() for one in (columns.n.sum(axis=0), columns.errors[0] + right, right))
+        if which.any() or name == "certified":
+            rows.append((name, f"{np.count_nonzero(which):,}", *(f"{count:,}" for count in counts)))
+    heads = ("Groups", "Number", "Points", "Alarms", "Found right")
+    return Table(heads, tuple(rows), "The groups of the traffic that calibrated.", key="groups")
 
 
 def _summary(certificate: GroupCertificate) -> Table:
@@ -379,6 +422,11 @@ def _lead(certificate: GroupCertificate) -> Iterator[str]:
 
 def _listed(certificate: GroupCertificate, row: Row) -> tuple[str, ...]:
     own, rule = row.own, _followed(certificate, row)
+    name = shown(row.group, sentences.LONGEST_NAME)
+    if (seen := own.traffic) is not None:
+        counts = (f"{count:,}" for count in (seen.points, seen.alarms, seen.right))
+        promised = f"none; missing points: {own.fpr.missing:,}" if own.empty else "as asked"
+        return name, *counts, promised, told_apart([rule.anomaly_from])[0]
     if not own.empty:
         promised = "as asked" if own.promises == own.guarantee.promises else _certified(own)
         promised += f"; {percent(row.left / sum(own.sizes))} undecided" if row.left else ""
@@ -389,7 +437,7 @@ def _listed(certificate: GroupCertificate, row: Row) -> tuple[str, ...]:
         of = "that of the pool, not its own" if row.pooled else _one_rate(row) or "none"
         promised = f"{of}; missing labels: {' and '.join(missing) or 'none'}"
     ends = (told_apart([end])[0] for end in (rule.normal_below, rule.anomaly_from))
-    return shown(row.group, sentences.LONGEST_NAME), f"{own.fpr.n:,}", f"{own.fnr.n:,}", promised, *ends
+    return name, f"{own.fpr.n:,}", f"{own.fnr.n:,}", promised, *ends
 
 
 def _followed(certificate: GroupCertificate, row: Row) -> Rule:
@@ -406,7 +454,7 @@ def _multiples(certificate: GroupCertificate, drawn: Drawn) -> Iterator[Drawing]
     marks = [end for rule in rules for end in (rule.normal_below, rule.anomaly_from)]
     window = Window.around([scores for pair in drawn.values() for scores in pair], marks)
     for row, rule in zip(rows, rules, strict=True):
-        words = f"{row.own.fpr.n:,} normal, {row.own.fnr.n:,} anomalous"
+        words = _counted(row)
         if row.own.empty:
             words += "; follows the pool" if row.pooled else f"; {_one_rate(row) or 'no promise'}"
         yield multiple(window, rule, *drawn[row.group], shown(row.group, SHORT_NAME), words)
@@ -415,7 +463,11 @@ def _multiples(certificate: GroupCertificate, drawn: Drawn) -> Iterator[Drawing]
 def _next(certificate: GroupCertificate, measured: GroupMeasured | None) -> Iterator[str]:
     columns, each = certificate.columns, certificate.request.guarantee
     few = int(np.count_nonzero(columns.vacuous))
-    if few:
+    if few and each.of_traffic:
+        (one,) = each.promises
+        needed = amount(min_samples(one.at_calibration, one.delta), "point")
+        yield f"Calibrate on more traffic: a group needs at least {needed} for the promise."
+    elif few:
         needed = " and ".join(
             f"{min_samples(one.ceiling, one.delta):,} {one.of.label}" for one in each.promises
         )
@@ -431,6 +483,6 @@ def _next(certificate: GroupCertificate, measured: GroupMeasured | None) -> Iter
             "For groups without a threshold that can be certified, calibrate fresh labels with --overlap"
             " abstain, which leaves points undecided."
         )
-    if measured is None:
+    if measured is None and not each.of_traffic:
         yield "As a check, measure the rates of each group on labelled points that were not used here."
     yield AGAIN

@@ -49,20 +49,6 @@ _DO: Final = {
     "max_fnr": "of anomalies are missed",
 }
 _ROWS: Final = {"max_alarms": "alarms", "min_precision": "right", "max_false_alarms": "wrong"}
-_BREAKS: Final = (
-    "Traffic of busy hours alone, or alarms alone, in place of a random sample of all that comes.",
-    "A detector that was trained on this traffic, or that is retrained or rescaled after the calibration.",
-    "Reviewers who call wrong alarms right more often than the promise tolerates.",
-    "Dependent points, such as many records of one incident: there is then less evidence than their number"
-    " says.",
-    "A shift of traffic: future points that differ from these more than by chance.",
-    "Choosing among several certificates after seeing them, unless they shared delta beforehand.",
-)
-_NOT_PROMISED: Final = (
-    "The number on a single day: the promise is about the average of many days, and days vary around it.",
-    "The alarms of one kind or group of points by itself.",
-    "Anything about a single point.",
-)
 
 
 def traffic_in_short(certificate: Certificate, source: Any = None, detector: str | None = None) -> Account:
@@ -112,7 +98,7 @@ def account_of_traffic(
         _practice(certificate),
         *_next(certificate, own),
         _promises(certificate),
-        pages.assumptions(sentences.assumed(certificate), breaks=_BREAKS, limits=_NOT_PROMISED),
+        pages.assumptions(sentences.assumed(certificate), of_traffic=True),
         *pages.origins(sentences.Report(certificate, source=source, detector=detector)),
     )
     return replace(account, sections=sections)
@@ -199,7 +185,7 @@ def _headline(certificate: Certificate) -> str:
     """Return the promises in one line, and those that are lacking in another."""
     kept, lines = certificate.promises, []
     if kept:
-        *others, last = map(_said, kept)
+        *others, last = map(in_words, kept)
         said = f"{', '.join(others)}{',' * (len(others) > 1)} and {last}" if others else last
         surely = f", with {confidence(kept[0].delta)} confidence"
         if others:
@@ -211,7 +197,7 @@ def _headline(certificate: Certificate) -> str:
     return "\n".join([*lines, *[" ".join(more)][: len(more)]])
 
 
-def _said(promise: Promise) -> str:
+def in_words(promise: Promise) -> str:
     """Return a promise in words, in the unit in which it was stated."""
     if promise.error is Error.WRONG_ALARM:
         return f"{_right(promise)} of alarms are right"
@@ -317,7 +303,7 @@ def _unreviewed(certificate: Certificate) -> Iterator[str]:
     """Yield what the alarms without a review mean."""
     left = _seen(certificate).unreviewed
     asked = [one.asked for one in certificate.of("normal") if one.asked and one.of.error is not Error.ALARM]
-    if left and asked:
+    if left and asked and _seen(certificate).wrong is not None:
         counts = (
             f"count{'s' * (left == 1)} as wrong; each one that is found right makes room for another alarm"
         )
@@ -394,7 +380,7 @@ def _promises(certificate: Certificate) -> Section:
         counts = [
             "not counted" if n is None else f"{n:,}" for n in (one.errors if one.kept else None, used, left)
         ]
-        said = sentence(_said(one.asked))
+        said = sentence(in_words(one.asked))
         sure_of = confidence(made.delta) if one.kept and made is not None else "not promised"
         edge = told_apart([one.threshold])[0] if one.threshold is not None else "none"
         rows.append((said, sure_of, f"{one.n:,}", *counts, edge))
