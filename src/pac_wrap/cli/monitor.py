@@ -195,10 +195,9 @@ def monitor(
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, report)
     options.check_report(report, "a monitor", options.PAGES)
-    if anomaly_label is not None and label is None:
-        raise InputError("--anomaly-label needs labels; name their column with --label")
-    if late and label is None:
-        raise InputError("--late needs labels; name their column with --label")
+    for option, given in (("--anomaly-label", anomaly_label is not None), ("--late", late)):
+        if given and label is None:
+            raise InputError(f"{option} needs labels; name their column with --label")
     if batch is not None and name is not None:
         raise InputError("--batch names the batch of each row already; remove --id")
     columns = Columns(score, label, group, anomaly_label, batch)

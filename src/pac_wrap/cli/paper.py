@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer import Argument, Option
@@ -74,18 +74,13 @@ def reproduce(
     for name in names:
         fetch_data(name)
     for name in names:
+        how: Any = {"seed": seed, "trials": trials, "quick": quick}
+        more = {"everything": True} if every_channel and name == "nasa" else {}
         with progress_bar(name) as bar:
-            study = answer(
-                name,
-                seed=seed,
-                trials=trials,
-                quick=quick,
-                progress=partial(_show, bar, name),
-                **({"everything": True} if every_channel and name == "nasa" else {}),
-            )
+            study = answer(name, **how, **more, progress=partial(_show, bar, name))
         Console().print(show_study(study))
         if out is not None:
-            written = write_study(study, out, record(name, seed=seed, trials=trials, quick=quick))
+            written = write_study(study, out, record(name, **how))
             typer.echo(f"{len(written)} files of {name} are in {visible(out)}")
 
 
@@ -150,9 +145,8 @@ def where(
     from pac_wrap_paper.data.store import VARIABLE, cache_folder, data_folder, locate
 
     if name is None:
-        folder, cache = data_folder(), cache_folder()
-        _say(f"folder: {folder or f'none; {VARIABLE} is not set'}")
-        _say(f"cache: {cache}")
+        _say(f"folder: {data_folder() or f'none; {VARIABLE} is not set'}")
+        _say(f"cache: {cache_folder()}")
         return
     check_name(name)
     for file in ENTRIES[name].files:

@@ -96,7 +96,7 @@ def plan(
             "--labels, --normal, --anomalous, --pilot and --sequential are for labelled classes; for traffic"
             " give --traffic and --guess-alarms instead"
         )
-    if any(one is not None for one in (normal, anomalous, labels)) and any(asked.tolerates.values()):
+    if {normal, anomalous, labels} != {None} and any(asked.tolerates.values()):
         raise InputError(
             "--shift and --label-noise work only when planning for ceilings; remove --labels, --normal and"
             " --anomalous"

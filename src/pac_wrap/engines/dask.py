@@ -238,12 +238,10 @@ class GroupedFrame(GroupSource):
         self._rows = _numbered(rows, _sent_once(Lookup(found.values)), anomaly_label, self.score_type)
 
     def calibrated(self, request: Request) -> Part:
-        """Return the columns of all groups."""
         near = self._rows.shuffle("place", ignore_index=True)
         return Part.joined(answered(partial(_calibrated, request, self.score_type), *partitions_of(near)))
 
     def pooled(self, places: NDArray[np.int64]) -> Source:
-        """Return the points of some groups as one source."""
         chosen = self._rows["place"].isin(places.tolist())
         return _pairs(self._rows[chosen][["score", "mark"]], 1)
 

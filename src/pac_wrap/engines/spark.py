@@ -271,12 +271,10 @@ class SparkCounts:
         self._learn(_usual(anomaly_label, self._kind) if numbers is None else range(numbers))
 
     def guess(self) -> Sample:
-        """Return the scores of the first rows, which Spark finds without reading all of them."""
         rows = fetched(self._pairs.limit(_FIRST))
         return Sample(self._classes(rows), 1.0 if rows.num_rows < _FIRST else 1.0 / _MORE)
 
     def sample(self) -> Sample:
-        """Return the scores of the rows that draw the smallest numbers."""
         # a row that comes late must draw a small one to be looked at, so that few are sorted: its place is
         # that in its partition, times more in later ones; if those are by far the largest, the sample is a
         # worse one
@@ -291,7 +289,6 @@ class SparkCounts:
         return Sample(self._classes(rows), part)
 
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
-        """Return the cells with scores and the sums of hashes of all classes; refuse wrong rows."""
         parts = _PARTS.items()
         sums = [f"sum(shiftrightunsigned(hash, {one}) & {mask}) AS hash_{one}" for one, mask in parts]
         while True:
@@ -318,7 +315,6 @@ class SparkCounts:
         return self._cells(rows), tuple(hashes)
 
     def count(self, grid: Grid, within: Some) -> Cells:
-        """Return the cells with scores, among the cells within some cells of another grid."""
         inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
         # what tells a score from others of its number, where each is its own cell
         listed = sql.between("score", tuple((low, just_below(high)) for low, high in grid.listed))
@@ -327,7 +323,6 @@ class SparkCounts:
         return self._cells(fetched(_summed(numbered, ("number", "alone"), *_COUNTED).drop("alone")))
 
     def gather(self, within: Some) -> Cells:
-        """Return all different scores within some cells, each as a cell of its own."""
         rows = fetched(self._inside(within).selectExpr("CAST(class AS TINYINT) AS class", "score"))
         labels, scores = (rows.column(name).to_numpy() for name in ("class", "score"))
         pairs = [np.unique(scores[labels == label], return_counts=True) for label in range(self._count)]
@@ -501,7 +496,6 @@ class GroupedFrame(GroupSource):
         np.add.at(self.n[1], found.codes, anomalous)
 
     def calibrated(self, request: Request) -> Part:
-        """Return the columns of all groups, from Python workers."""
         near = self._numbered.select("place", "score", "mark").repartition("place")
         # by one whole number Spark sorts without comparisons; a group's scores are sorted where they arrive
         made = near.sortWithinPartitions("place").mapInArrow(
@@ -511,7 +505,6 @@ class GroupedFrame(GroupSource):
         return Part.from_flat(np.array([column.to_numpy() for column in fetched(made).columns]))
 
     def pooled(self, places: Any) -> Source:
-        """Return the points of some groups as one source."""
         import pyarrow as pa
         from pyspark.sql import functions
 

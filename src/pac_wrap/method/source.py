@@ -94,15 +94,12 @@ class PassSource(Source):
 
     @property
     def score_type(self) -> ScoreType:
-        """The type of the scores."""
         return self._run.score_type or "float64"
 
     def populations(self) -> Mapping[Population, int | None]:
-        """Return the populations that a pass distinguishes."""
         return self._populations
 
     def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:
-        """Return the answers to a request; each rank found is stored, so that none is searched for twice."""
         parts = parts_of(self._populations, of)
         if self._known is None:
             self._known = self._begun(parts, ask)
@@ -206,15 +203,12 @@ class CountedSource(Source):
 
     @property
     def score_type(self) -> ScoreType:
-        """The type of the scores."""
         return self._counter.score_type
 
     def populations(self) -> Mapping[Population, int | None]:
-        """Return the populations that are counted."""
         return self._populations
 
     def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:
-        """Return the answers to a request, after rehearsals."""
         known = partial(ask, score_type=self.score_type)
         found = Bracketed(self._counter, parts_of(self._populations, of), known)
         self._bracketed = found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.tables.calibrate import Numbered, group_sql
+from pac_wrap.tables.calibrate import Numbered, group_sql, or_nan
 from pac_wrap.tables.columns import (
     FALSE,
     TRUE,
@@ -136,7 +136,7 @@ def rows_of_lines(
             labels, wrong = _labels(codes, values[label][: scores.size], before)
             scores, error = scores[: labels.size], wrong or error
         if batch is not None:
-            batches = list(map(_text, values[batch][: scores.size]))
+            batches = ["" if value is None else str(value) for value in values[batch][: scores.size]]
             if "" in batches:
                 batches = batches[: batches.index("")]
                 error = InputError(f"row {before + len(batches) + 1:,}: column {quoted(batch)} {_NO_BATCH}")
@@ -159,8 +159,7 @@ def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
     if columns.label is not None:
         require_column(columns.label, table.columns)
         mark = _mark_sql(table, columns.label, columns.anomaly_label)
-    number = f"coalesce({table.score_sql(columns.score)}, CAST('NaN' AS DOUBLE))"
-    selected, formats = f"{number} AS score, {mark} AS mark", PAIR
+    selected, formats = f"{or_nan(table.score_sql(columns.score))} AS score, {mark} AS mark", PAIR
     values: tuple[Any, ...] = ()
     names: list[str] = []
     if columns.batch is not None:
@@ -205,14 +204,10 @@ def whole_batches(parts: Iterator[Rows]) -> Iterator[tuple[str, Rows]]:
 
 
 def _joined(parts: list[Rows]) -> Rows:
-    """Return parts of rows joined in order."""
     labels = [one.labels for one in parts if one.labels is not None]
     groups = [one.groups for one in parts if one.groups is not None]
-    return Rows(
-        np.concatenate([one.scores for one in parts]),
-        np.concatenate(labels) if labels else None,
-        list(chain.from_iterable(groups)) if groups else None,
-    )
+    joined = np.concatenate(labels) if labels else None, [*chain.from_iterable(groups)] if groups else None
+    return Rows(np.concatenate([one.scores for one in parts]), *joined)
 
 
 def _batch_sql(table: Table, columns: Columns) -> tuple[list[str], str]:
@@ -248,15 +243,11 @@ def _labels(codes: _Codes, values: list[Any], before: int) -> tuple[NDArray[np.f
     found, refusal = list[float](), None
     try:
         for value in values:
-            found.append(codes[value if isinstance(value, str) else _text(value)])
+            found.append(codes["" if value is None else str(value)])
     except InputError as error:
         refusal = InputError(f"row {before + len(found) + 1:,}: {error}")
         refusal.__cause__ = error
     return np.array(found), refusal
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 def _cells(

@@ -42,7 +42,7 @@ from pac_wrap.method.traffic.calibrate import (
 )
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc
-from pac_wrap.ranks.passes import PassTask, RankSearch, Survey, survey
+from pac_wrap.ranks.passes import PassTask, RankSearch, survey
 from pac_wrap.tables.columns import (
     FALSE,
     MOST_STATES,
@@ -125,7 +125,6 @@ class TableSource(PassSource):
 
     @property
     def score_type(self) -> ScoreType:
-        """The type of the scores."""
         return self._type
 
     def copied(self) -> None:
@@ -167,7 +166,6 @@ class TableSource(PassSource):
         return f"CAST(CASE {self.mark} {' '.join(codes)} ELSE {_WRONG} END AS UTINYINT)"
 
     def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:
-        """Return the answers to a request, from memory if the table is small enough."""
         rows = self.table.counted
         most = HELD if self._copied else HELD_COPY
         if self._arrays is None and self._known is None and rows is not None and rows <= most:
@@ -193,14 +191,12 @@ class TableSource(PassSource):
         return chosen[0] if len(chosen) == 1 else np.concatenate(chosen)
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:
-        """Return the AUC, from memory if the scores are there."""
         if self._arrays is None:
             return super().auc(normal, anomalous)
         low, high = map(self._taken, parts_of(self._populations, (normal, anomalous)))
         return Auc(rough_auc(low, high), low.size, high.size) if low.size and high.size else None
 
     def held(self) -> tuple[Floats, Floats] | None:
-        """Return all normal and all anomalous scores, if they are in memory."""
         few = self._arrays is not None and sum(one.size for one in self._arrays) <= HELD
         return self.classes() if few and self._kind is None else None
 
@@ -217,7 +213,6 @@ class TableSource(PassSource):
         return normal, anomalous
 
     def _read(self) -> list[Floats]:
-        """Return the scores of every population."""
         batches = self(lambda *parts: [parts])
         return [np.concatenate(scores) for scores in zip(*batches, strict=True)]
 
@@ -309,10 +304,8 @@ class TableSource(PassSource):
             return
         weight, row, bound = str(self._weight), read + int(wrong[0]), self.draws.bound
         text = text_sql(weight, self.table.types[weight])
-        found = self.table.rows(
-            f"SELECT {self.value}, CAST({text} AS VARCHAR) FROM source LIMIT 1 OFFSET {row}"
-        )
-        value, written = found[0] if found else (None, None)
+        written_in = f"SELECT {self.value}, CAST({text} AS VARCHAR) FROM source LIMIT 1 OFFSET {row}"
+        ((value, written),) = self.table.rows(written_in) or [(None, None)]
         remedy = "fix that row"
         if value is not None and value > bound:
             remedy = "clip it at the bound, and tolerate the rest with --shift tv:SHARE"
@@ -326,7 +319,6 @@ class TableSource(PassSource):
         self._ends[:] = min(float(scores.min()), self._ends[0]), max(float(scores.max()), self._ends[1])
 
     def origin(self) -> dict[str, Any]:
-        """Return the origin of the scores, as the fields of a provenance."""
         low, high = self._ends if self._ends[0] <= self._ends[1] else (None, None)
         names = tuple(self.table.names)
         return {"score": self.score, "tables": names, "engine": "duckdb", "lowest": low, "highest": high}
@@ -473,13 +465,9 @@ class TableGroups:
                 yield places.astype(np.int64), values, marks.view(bool).copy()
 
     def calibrated(self, request: Request) -> Part:
-        """Return the columns of all groups."""
-        return Part.joined(
-            [Part.of(request, places, block, self.score_type) for places, block in self.blocks()]
-        )
+        return Part.joined([Part.of(request, *one, self.score_type) for one in self.blocks()])
 
     def pooled(self, places: NDArray[np.int64]) -> ChunkSource:
-        """Return the points of some groups as one source in memory."""
         self._table.register("few", {"few": places})
         batches = list(self._points(f"WHERE {PLACE} IN (SELECT few FROM few)"))
         scores, marks = (np.concatenate([batch[column] for batch in batches]) for column in (1, 2))
@@ -630,7 +618,4 @@ def are_calibration(source: TableSource, certificate: Certificate, measured: tup
         offered = drawn_by.normal, drawn_by.anomalous
         sizes = tuple(n if all_of is None else all_of for n, all_of in zip(sizes, offered, strict=True))
         digests = drawn_by.digests or digests
-    if measured != sizes:
-        return False
-    found: Survey = source(survey)
-    return found.digests == digests
+    return measured == sizes and bool(source(survey).digests == digests)

@@ -105,7 +105,7 @@ class Source:
                 f"the table must be a name such as schema.table, got {quoted(table)}; quote a part with a dot"
                 ' or a quote in it as in SQL: "my.table"'
             )
-        named = [match[0] for match in re.finditer(_PART, table)]
+        named = re.findall(_PART, table)
         plain = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in named]
         self.table, self.score, self.label, self.dialect, self.parts = table, score, label, dialect, parts
         self._relation = ".".join(quote_name(part, dialect) for part in plain)
@@ -394,7 +394,6 @@ class Remote(Parts):
         return [found], (total - anomalous, anomalous)
 
     def populations(self) -> dict[Population, int | None]:
-        """Return both classes."""
         return dict(zip(CLASSES, self.sizes, strict=True))
 
     def answer(self, of: Sequence[sources.Populations], ask: sources.Ask[T]) -> T:
@@ -415,7 +414,6 @@ class Remote(Parts):
         """Return None: the scores stay in the database."""
 
     def origin(self) -> dict[str, Any]:
-        """Return the origin of the scores, as the fields of a provenance."""
         origin = {"score": self._source.score, "tables": (self._source.table,), "engine": "sql"}
         return origin | {"lowest": self.ends[0], "highest": self.ends[1]}
 
@@ -465,7 +463,6 @@ class Remote(Parts):
         return by_rank
 
     def count(self, threshold: float) -> tuple[int, ...]:
-        """Return how many scores of each class are less than the threshold."""
         return self._counted_at(self._look([threshold], hashed=False), 0)[0]
 
     def _prove(self, certificate: Certificate) -> bool:
@@ -504,7 +501,6 @@ class Remote(Parts):
         raise InputError(CHANGED)
 
     def _counted_at(self, row: Row, place: int) -> tuple[tuple[int, ...], ...]:
-        """Return the counts below a score and up to it."""
         ends, parts = ("below", "up_to"), self._source.parts
         return tuple(tuple(whole_cell(row[f"{name}_{end}_{place}"]) for name in parts) for end in ends)
 
@@ -513,7 +509,6 @@ class RemoteTraffic(Remote):
     """Traffic in a database by the state of each point."""
 
     def _divided(self, rows: list[Row], anomaly_label: str | None) -> tuple[Marks, Sequence[int]]:
-        """Return the texts of wrong and of right reviews, and the sizes of the parts."""
         columns = TrafficColumns(self._source.score, self._source.label)
         review = columns.review
         texts = [] if review is None else [_label_in(row) for row in rows]
@@ -524,7 +519,6 @@ class RemoteTraffic(Remote):
         return [[text for one, text in found if one == part] for part in (0, 1)], (sizes[2], *sizes[:2])
 
     def populations(self) -> dict[Population, int | None]:
-        """Return the states: not reviewed, wrong and right."""
         return dict(zip((STATES[2], *STATES[:2]), self.sizes, strict=True))
 
 

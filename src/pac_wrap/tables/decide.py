@@ -156,10 +156,8 @@ def decide_groups_table(
     found = Numbered(table, value, table.everything, ", count(*) AS rows")
     places = places_in(certificate, found.groups)
     ends = dict(zip(sql.ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
-    table.register(
-        "rules",
-        {PLACE.strip('"'): np.arange(places.size)} | {name: end[places] for name, end in ends.items()},
-    )
+    numbered = {PLACE.strip('"'): np.arange(places.size)}
+    table.register("rules", numbered | {name: end[places] for name, end in ends.items()})
     table.rows(f"CREATE TABLE ruled AS SELECT {OWN}, rules.* FROM numbered JOIN rules USING ({PLACE})")
     joined = f"LEFT JOIN ruled ON {value} IS NOT DISTINCT FROM ruled.{OWN}"
     copy_with(table, score, sql.answers_sql, target, options, rows, joined)
@@ -171,23 +169,14 @@ def decide_groups_table(
 
 
 def copy_with(
-    table: Table,
-    score: str,
-    answers: Answers,
-    target: Path,
-    options: str,
-    rows: int,
-    joined: str = "",
+    table: Table, score: str, answers: Answers, target: Path, options: str, rows: int, joined: str = ""
 ) -> None:
     """Write all columns and the answers for each score to a file, and check the number of rows."""
     # here only the score needs its type, and finding the types of all columns takes long
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.types_of(table.everything)
-    columns, compared = (
-        _written(types, score, options),
-        sql.compared_number(sql.score_sql(score, types[score])),
-    )
-    source = table.everything
+    columns, source = _written(types, score, options), table.everything
+    compared = sql.compared_number(sql.score_sql(score, types[score]))
     if joined:  # a join loses the order of rows
         source = f"(SELECT *, row_number() OVER () AS {_ROW} FROM {source})"
     answered = ", ".join(f"{one} AS {name}" for one, name in zip(answers(compared), ADDED, strict=True))

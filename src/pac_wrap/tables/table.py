@@ -336,7 +336,7 @@ class Table:
                     names.append(list(found.names))
             table.flush()
         if not table.rows:
-            raise no_rows(list(map(str, self.files)))
+            raise no_rows([*map(str, self.files)])
         require_in_all(self.files, names, wanted)
         self.columns, self.counted = list(dict.fromkeys(chain.from_iterable(names))), table.rows
         self.types = {name: table.types[place] for name, place in places.items() if name in self.columns}
@@ -464,8 +464,7 @@ class Table:
     def first_scores(self, score: str, rows: int = 1000) -> Scores:
         """Return the scores of the first rows, NaN where one is missing."""
         self.require_numbers(score)
-        found = self.arrays(f"SELECT {self.score_sql(score)} AS score FROM source LIMIT {rows}")["score"]
-        return np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
+        return _filled(self.arrays(f"SELECT {self.score_sql(score)} AS score FROM source LIMIT {rows}"))
 
     def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
         """Return the scores, and where the label marks an anomaly."""
@@ -475,7 +474,7 @@ class Table:
         with self.in_order() as table:
             columns = f"{table.score_sql(score)} AS score, {anomalous} AS anomalous"
             arrays = table.arrays(f"SELECT {columns} FROM source")
-            scores = np.ma.filled(arrays["score"].astype(np.float64), np.nan)
+            scores = _filled(arrays)
             if np.isnan(scores).any() or not scores.size:
                 table.check_scores(score)
             table.expect(scores.size)
@@ -682,12 +681,14 @@ def rows_in_time(
         f"SELECT {number} AS score, {anomalous} AS anomalous FROM source"
         f" ORDER BY {'' if series is None else f'{whose}, '}{when}"
     )
-    scores = np.ma.filled(found["score"].astype(np.float64), np.nan)
+    scores = _filled(found).astype(table.score_type(score))
     table.expect(scores.size)
     names, sizes = zip(*counted, strict=True)
-    return RowsInTime(
-        names, sizes, scores.astype(table.score_type(score)), np.asarray(found["anomalous"], bool)
-    )
+    return RowsInTime(names, sizes, scores, np.asarray(found["anomalous"], bool))
+
+
+def _filled(arrays: dict[str, Any]) -> Scores:
+    return np.ma.filled(np.ma.asarray(arrays["score"], dtype=np.float64), np.nan)
 
 
 def _time_sql(table: Table, time: str) -> str:

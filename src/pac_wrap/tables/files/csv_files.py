@@ -318,9 +318,8 @@ def csv_queries(
         present = [column for column in quoted if column in places]
         shown = ", ".join(f"{places[column]} AS {quoted[column]}" for column in present) + name
         for file in alike if odd else ():
-            table = Growing(
-                connection, f"loaded_{len(queries)}", {places[column]: "VARCHAR" for column in present}
-            )
+            texts = {places[column]: "VARCHAR" for column in present}
+            table = Growing(connection, f"loaded_{len(queries)}", texts)
             for picked in columns_of(file, present):
                 cells = ([cell or None for cell in column] for column in picked)
                 table.add(dict(zip(table.types, cells, strict=True)), len(picked[0]))
@@ -441,9 +440,9 @@ def with_endings(lines: Lines, codes: NDArray[np.uint8], endings: list[bytes]) -
     assert compiled is not None  # or there were no lines
     places = np.cumsum([0, *map(len, endings)], dtype=np.uint64)
     room = np.empty(len(lines.text) + codes.size * max(map(len, endings)), np.uint8)
-    texts, codes = b"".join(endings), np.ascontiguousarray(codes)
+    codes = np.ascontiguousarray(codes)
     rows = lines.text, lines.spans.ctypes.data, codes.ctypes.data, codes.size
-    used = compiled["write_endings"](*rows, texts, places.ctypes.data, room.ctypes.data)
+    used = compiled["write_endings"](*rows, b"".join(endings), places.ctypes.data, room.ctypes.data)
     return room[:used].data
 
 
