@@ -11,7 +11,7 @@ from typer import Option
 
 from pac_wrap.base.text import amount
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Engine, Reading, keep_apart
+from pac_wrap.cli.options import Labelled, Promised, Reading, keep_apart
 from pac_wrap.cli.process import FAILED, in_options, progress_bar, say
 from pac_wrap.errors import InputError
 
@@ -26,9 +26,7 @@ _TOP: Final = "The largest {} bound that matters; smaller bounds become lower. C
 
 
 def calibrate(
-    tables: options.Tables,
-    score: options.Score,
-    label: options.LabelUnlessTraffic = None,
+    *,
     max_fpr: Annotated[
         list[str] | None,
         Option(
@@ -39,30 +37,8 @@ def calibrate(
     max_fnr: Annotated[
         list[str] | None, Option(help="Ceiling of the false negative rate, in the same way.")
     ] = None,
-    delta_fpr: options.DeltaFpr = None,
-    delta_fnr: options.DeltaFnr = None,
-    confidence: options.Confidence = None,
-    max_alarms: options.MaxAlarms = None,
-    max_false_alarms: options.MaxFalseAlarms = None,
-    min_precision: options.MinPrecision = None,
-    review: options.Review = None,
-    answers: options.Answers = None,
-    key: options.AnswersKey = None,
-    review_rate: options.ReviewRate = None,
-    mistaken: options.Mistaken = None,
-    max_anomalies: options.MaxAnomalies = None,
-    audit: options.Audit = None,
-    audits: options.Audits = None,
-    shift: options.ShiftOption = None,
-    label_noise: options.LabelNoiseOption = None,
-    weight: options.Weight = None,
-    weight_bound: Annotated[
-        float | None, Option(help="With --weight: a bound that no weight exceeds, in the table or elsewhere.")
-    ] = None,
-    anomaly_label: options.AnomalyLabel = None,
-    leave_out: options.LeaveOut = None,
-    kind: options.Kind = None,
-    group: options.Group = None,
+    promised: Promised,
+    reading: Reading,
     together: Annotated[
         bool, Option("--together", help="With --group: the promises of all groups hold together.")
     ] = False,
@@ -73,12 +49,6 @@ def calibrate(
             help="With --group: groups with too few labels share one rule, promised for their mixture.",
         ),
     ] = False,
-    time: options.Time = None,
-    series: options.Series = None,
-    every: Annotated[int | None, Option(min=1, help="With --time: take every n-th step of a series.")] = None,
-    hold_out: options.HoldOut = None,
-    seed: options.Seed = None,
-    delimiter: options.Delimiter = None,
     overlap: options.OverlapWord = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Where to save the certificate.")] = None,
     report: Annotated[
@@ -92,16 +62,6 @@ def calibrate(
         Option(
             help="With --report: the share of anomalies among future points, 0.01 or a range such as"
             " 0.01-0.03; by default the share in the table."
-        ),
-    ] = None,
-    engine: Annotated[
-        Engine, Option(help="The engine that reads the tables: duckdb, spark or dask, with the same result.")
-    ] = "duckdb",
-    master: Annotated[
-        str | None,
-        Option(
-            help="The cluster of --engine: the master of Spark, such as local[2] or spark://host:7077, or the"
-            " address of the Dask scheduler; by default this machine."
         ),
     ] = None,
     form: options.Form = "text",
@@ -123,23 +83,19 @@ def calibrate(
     from pac_wrap.report.render import check_ending, short
     from pac_wrap.report.sentences import Origin
 
-    limits = max_alarms, max_false_alarms, min_precision, review_rate, mistaken, max_anomalies, audits
-    promised = options.promised_of_traffic(*limits)
-    rooms = shift, label_noise, promised
-    asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, *rooms)
+    asked = promised.guarantee(max_fpr, max_fnr)
+    tables, label, time = reading.tables, reading.label, reading.time
+    kind, group = reading.kind, reading.group
     by = {"--kind": kind, "--group": group, "--time": time}
-    _check_weighted(weight, weight_bound, engine, [option for option, column in by.items() if column])
-    columns = anomaly_label, leave_out, delimiter, kind, group, weight, engine, master
-    drawn_series = series, every, hold_out, None if weight else seed
-    reading = Reading(tables, score, label, *columns, review, audit, answers, key, time, *drawn_series)
+    _check_weighted(reading, [option for option, column in by.items() if column])
     options.check_traffic(asked.of_traffic, reading, overlap=overlap, prevalence=prevalence)
-    if asked.of_traffic and (asked.fnr is None) != (audit is None):
+    if asked.of_traffic and (asked.fnr is None) != (reading.audit is None):
         raise InputError(
             "--max-fnr of traffic needs audits, and they are for nothing else; give --max-fnr, the column of"
             " points that a coin drew whatever their score with --audit, and its chance with --audits"
         )
     strategy = options.strategy_of(overlap, asked) if label is not None else "abstain"
-    if time is not None and (kind is not None or engine != "duckdb"):
+    if time is not None and (kind is not None or reading.engine != "duckdb"):
         raise InputError("--time does not work with --kind or another --engine; remove them")
     if group is None and (together or pool):
         raise InputError("--together and --pool need groups; name their column with --group")
@@ -159,8 +115,8 @@ def calibrate(
         request, _ = request_of_columns(asked, strategy, reading.mark, group, together, pool, kind)
     elif group is not None:
         request = GroupRequest(Request(asked), together, pool)
-    survived = drawn_by(weight_bound, seed if weight else None)
-    keep_apart([*tables, *(answers or ())], output, report)
+    survived = drawn_by(reading.weight_bound, reading.seed if reading.weight else None)
+    keep_apart([*tables, *(reading.answers or ())], output, report)
     facts: tuple[Fact, ...] = ()
     if time is not None:
         certificate, drawn, facts = _in_time(reading, request)
@@ -169,7 +125,7 @@ def calibrate(
         certificate, drawn = _certified(reading, request, *bar, draws=report is not None, survived=survived)
     known: Any = {}
     if group is None:
-        known = {"source": Origin(tuple(tables), score, label or reading.traffic.review or "")}
+        known = {"source": Origin(tuple(tables), reading.score, label or reading.traffic.review or "")}
         if label is not None:
             known |= {"prevalence": shares, "in_time": facts}
         elif drawn:
@@ -201,8 +157,9 @@ def _counted(certificate: Any, of_traffic: bool) -> str:
     return rows if groups is None else f"{rows}, {amount(len(groups), 'group')}"
 
 
-def _check_weighted(weight: str | None, bound: float | None, engine: str, others: list[str]) -> None:
+def _check_weighted(reading: Reading, others: list[str]) -> None:
     """Refuse a column of weights without a bound, and options that do not work with it."""
+    weight, bound, engine = reading.weight, reading.weight_bound, reading.engine
     if weight is None:
         if bound is not None:
             raise InputError(
@@ -305,16 +262,11 @@ def _write_all(*outputs: tuple[Path | None, Any]) -> list[str]:
 
 
 def curve(
-    tables: options.Tables,
-    score: options.Score,
-    label: options.Label,
+    reading: Annotated[Labelled, "tables score label anomaly_label leave_out delimiter engine master"],
     delta_fpr: options.DeltaFpr = None,
     delta_fnr: options.DeltaFnr = None,
     top_fpr: Annotated[float | None, Option(help=_TOP.format("FPR"))] = None,
     top_fnr: Annotated[float | None, Option(help=_TOP.format("FNR"))] = None,
-    anomaly_label: options.AnomalyLabel = None,
-    leave_out: options.LeaveOut = None,
-    delimiter: options.Delimiter = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Where to save the curve.")] = None,
     report: Annotated[Path | None, Option(help="Also draw it: .svg, .png or .pdf.")] = None,
     max_fpr: Annotated[float | None, Option(help="Choose the threshold that keeps this FPR ceiling.")] = None,
@@ -323,10 +275,6 @@ def curve(
     certificate: Annotated[
         Path | None, Option(help="Where to save the certificate of the chosen threshold.")
     ] = None,
-    engine: Annotated[
-        Engine, Option(help="The engine that reads the tables: duckdb, spark or dask, with the same result.")
-    ] = "duckdb",
-    master: Annotated[str | None, Option(help="The cluster of --engine; by default this machine.")] = None,
     form: options.Form = "text",
 ) -> None:
     """Bound both error rates at every threshold together, so that you may choose one after looking.
@@ -346,8 +294,7 @@ def curve(
     if certificate is not None and max_fpr is max_fnr is at is None:
         raise InputError("--certificate needs a threshold; choose one with --max-fpr, --max-fnr or --at")
     options.check_report(report, "a curve", options.PICTURES)
-    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, engine=engine, master=master)
-    keep_apart(tables, output, report, certificate)
+    keep_apart(reading.tables, output, report, certificate)
     delta_fpr, delta_fnr = (0.05 if delta is None else delta for delta in (delta_fpr, delta_fnr))
     found, _ = _certified(reading, CurveRequest(delta_fpr, delta_fnr, reading.mark, top_fpr, top_fnr))
     chosen, ceiling, reason = None, max_fnr if max_fpr is None else max_fpr, ""
@@ -375,11 +322,9 @@ def compare(
     tables: options.Tables,
     score: Annotated[list[str], Option("--score", help="A column of scores; repeat it for each detector.")],
     label: options.Label,
+    promised: Annotated[Promised, "delta_fpr delta_fnr confidence"],
     max_fpr: Annotated[str, Option(help="Ceiling of the false positive rate, or none.")] = "0.05",
     max_fnr: Annotated[str, Option(help="Ceiling of the false negative rate, or none.")] = "0.05",
-    delta_fpr: options.DeltaFpr = None,
-    delta_fnr: options.DeltaFnr = None,
-    confidence: options.Confidence = None,
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     delimiter: options.Delimiter = None,
@@ -401,18 +346,18 @@ def compare(
     from pac_wrap.report.results import account_of_comparison
     from pac_wrap.tables.table import joined
 
-    guarantee = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    guarantee = promised.guarantee(max_fpr, max_fnr)
     if key is not None and len(tables) == 1:
         raise InputError(
             "--key joins several tables, and only one is named; name the others, or remove --key"
         )
-    reading = Reading(tables, score[0], label, anomaly_label, leave_out, delimiter)
+    how: Any = {"anomaly_label": anomaly_label, "delimiter": delimiter}
+    reading = Reading(tables=tables, score=score[0], label=label, leave_out=leave_out, **how)
     if key is not None and leave_out:
         raise InputError("--leave-out does not work with --key; delete those rows from all tables")
     try:
         if key is not None:
             with progress_bar("reading") as progress:
-                how: Any = {"anomaly_label": anomaly_label, "delimiter": delimiter}
                 columns = joined(tables, score, label, key, progress=progress, **how)
         else:
             with reading.opened("reading", more=score[1:], in_order=True) as table:
@@ -430,16 +375,11 @@ def compare(
 
 def recalibrate(
     certificate: options.CertificateFile,
-    tables: options.Tables,
-    score: options.Score,
-    label: options.Label,
+    reading: Annotated[Labelled, "tables score label anomaly_label leave_out delimiter"],
     output: Annotated[Path, Option("--output", "-o", help="Where to save the new certificate.")],
     own_delta: Annotated[
         bool, Option("--own-delta", help="Give each certificate a delta of its own, instead of a share.")
     ] = False,
-    anomaly_label: options.AnomalyLabel = None,
-    leave_out: options.LeaveOut = None,
-    delimiter: options.Delimiter = None,
 ) -> None:
     """Certify the same ceilings again from new points; the new certificate names the old one.
 
@@ -470,8 +410,7 @@ def recalibrate(
             " or start again with pac-wrap calibrate"
         )
     asked, place = successor(loaded, not own_delta)
-    keep_apart([*tables, certificate], output)
-    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter)
+    keep_apart([*reading.tables, certificate], output)
     made, _ = _certified(reading, Request(asked, loaded.overlap, reading.mark))
     made = replace(made, lineage=place)
     made.save(output)

@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Reading, check_division, division_of, load_any
+from pac_wrap.cli.options import Labelled, Reading, check_division, division_of, load_any
 from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError, PACWrapWarning
 
@@ -18,14 +18,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     certificate: options.CertificateFile,
-    tables: options.Tables,
-    score: options.Score,
-    label: options.Label,
-    anomaly_label: options.AnomalyLabel = None,
-    leave_out: options.LeaveOut = None,
-    kind: options.Kind = None,
-    group: options.Group = None,
-    delimiter: options.Delimiter = None,
+    reading: Annotated[Labelled, "tables score label anomaly_label leave_out kind group delimiter"],
     form: options.Form = "text",
     quiet: options.Quiet = False,
 ) -> None:
@@ -43,7 +36,7 @@ def evaluate(
     from pac_wrap.tables.decide import evaluate_groups_table, evaluate_kinds_table, evaluate_table
 
     loaded = load_any(certificate, but=("classes", "curve"))
-    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, kind, group)
+    kind, group = reading.kind, reading.group
     check_division(loaded, kind=kind, group=group)
     if group is not None and options.is_of_traffic(loaded):
         raise InputError(
@@ -65,23 +58,11 @@ def evaluate(
 
 def verify(
     certificate: options.CertificateFile,
-    tables: options.Tables,
-    score: options.Score,
-    label: options.LabelUnlessTraffic = None,
-    review: options.Review = None,
-    answers: options.Answers = None,
-    key: options.AnswersKey = None,
-    audit: options.Audit = None,
-    anomaly_label: options.AnomalyLabel = None,
-    leave_out: options.LeaveOut = None,
-    kind: options.Kind = None,
-    group: options.Group = None,
-    weight: options.Weight = None,
-    time: options.Time = None,
-    series: options.Series = None,
-    hold_out: options.HoldOut = None,
-    seed: options.Seed = None,
-    delimiter: options.Delimiter = None,
+    reading: Annotated[
+        Reading,
+        "tables score label review answers key audit anomaly_label leave_out kind group weight time series"
+        " hold_out seed delimiter",
+    ],
     form: options.Form = "text",
 ) -> None:
     """Recompute a certificate or a curve from its scores; the exit code is 1 if it differs.
@@ -97,14 +78,11 @@ def verify(
     from pac_wrap.report.account import account_of
 
     loaded = load_any(certificate, but=("classes",))
-    columns = anomaly_label, leave_out, delimiter, kind, group, weight
-    in_time: Any = {"time": time, "series": series, "hold_out": hold_out, "seed": seed}
-    in_time |= {"review": review, "answers": answers, "key": key, "audit": audit}
-    reading = Reading(tables, score, label, *columns, **in_time)
+    time, kind, group, hold_out = reading.time, reading.kind, reading.group, reading.hold_out
     options.check_traffic(options.is_of_traffic(loaded), reading)
     if time is not None and (kind or group) is not None:
         raise InputError("--time does not work with --kind or --group; remove one of them")
-    _check_weight(loaded, weight, time)
+    _check_weight(loaded, reading.weight, time)
     sampling = getattr(loaded, "sampling", None)
     if time is not None:
         if division_of(loaded) is not None or sampling is None or sampling.length != 1:
@@ -254,7 +232,9 @@ def worth(
     if unlabelled:
         if score is None:
             raise InputError("--unlabelled needs the column of its scores; add --score")
-        with Reading(unlabelled, score, delimiter=delimiter).opened("reading", in_order=True) as table:
+        with Reading(tables=unlabelled, score=score, delimiter=delimiter).opened(
+            "reading", in_order=True
+        ) as table:
             counted = count_table(table, loaded, score)
         stated = 0.05 if delta is None else delta
         found["counted"] = counted

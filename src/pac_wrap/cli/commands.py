@@ -44,7 +44,7 @@ panels = {
 }
 for panel, commands in panels.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(run(command))
+        app.command(rich_help_panel=panel)(run(options.expanded(command)))
 data.command("list")(run(show_list))
 data.command()(run(get))
 data.command()(run(where))

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import keep_apart
+from pac_wrap.cli.options import Promised, keep_apart
 from pac_wrap.cli.process import FAILED, progress_bar, say, standard_output
 from pac_wrap.errors import InputError
 
@@ -229,6 +229,8 @@ def sql(
     certificate: Annotated[
         Path | None, Argument(help="The certificate whose rule is printed; none with --calibrate.")
     ] = None,
+    *,
+    promised: Annotated[Promised, "delta_fpr delta_fnr confidence"],
     score: options.Score = "score",
     group: options.Group = None,
     join_table: Annotated[
@@ -255,9 +257,6 @@ def sql(
     max_fnr: Annotated[
         str | None, Option(help="Ceiling of the false negative rate, or none; by default 0.05.")
     ] = None,
-    delta_fpr: options.DeltaFpr = None,
-    delta_fnr: options.DeltaFnr = None,
-    confidence: options.Confidence = None,
     overlap: options.OverlapWord = None,
     answers: Annotated[
         Path | None,
@@ -292,9 +291,9 @@ def sql(
             "--anomaly-label": anomaly_label,
             "--max-fpr": max_fpr,
             "--max-fnr": max_fnr,
-            "--delta-fpr": delta_fpr,
-            "--delta-fnr": delta_fnr,
-            "--confidence": confidence,
+            "--delta-fpr": promised.delta_fpr,
+            "--delta-fnr": promised.delta_fnr,
+            "--confidence": promised.confidence,
             "--overlap": overlap,
             "--answers": answers,
             "-o": output,
@@ -324,7 +323,7 @@ def sql(
             " scores, labels and groups and use pac-wrap calibrate --group"
         )
     keep_apart([] if answers is None else [answers], output)
-    asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    asked = promised.guarantee(max_fpr, max_fnr)
     request = Request.of(asked, options.strategy_of(overlap, asked), label_of(anomaly_label))
     try:
         found = from_answers(_answers_in(answers), request, Source(table, score, label or "label", dialect))

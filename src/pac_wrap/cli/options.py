@@ -5,12 +5,13 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import partial, update_wrapper
 from glob import glob
 from importlib import import_module
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 import typer
 from typer import Argument, Option
@@ -69,9 +70,6 @@ Tables = Annotated[
 CertificateFile = Annotated[Path, Argument(help="A certificate made by pac-wrap calibrate.")]
 Score = Annotated[str, Option(help="The column of scores; higher scores are more anomalous.")]
 Label = Annotated[str, Option(help="The column of labels: 0/1 or true/false.")]
-LabelUnlessTraffic = Annotated[
-    str | None, Option("--label", help="The column of labels: 0/1 or true/false; traffic needs none.")
-]
 AnomalyLabel = Annotated[str | None, Option(help="The label that marks an anomaly, if it is not 1 or true.")]
 LeaveOut = Annotated[
     list[str] | None,
@@ -84,91 +82,8 @@ Delimiter = Annotated[
     str | None, Option(help="The delimiter of a CSV, one character or tab; by default read from its header.")
 ]
 Group = Annotated[str | None, Option(help="The column of groups, such as tenants; each has its own promise.")]
-Kind = Annotated[
-    str | None, Option(help="The column that names the kind of each point; the ceilings hold for every kind.")
-]
 DeltaFpr = Annotated[float | None, Option(help="Chance that the FPR ceiling does not hold; by default 0.05.")]
 DeltaFnr = Annotated[float | None, Option(help="Chance that the FNR ceiling does not hold; by default 0.05.")]
-ShiftOption = Annotated[
-    str | None,
-    Option(
-        help="Distribution shift to tolerate: tv:0.02, ratio:2, kl:0.01 or chi2:0.1; tv:0.02,none is for the"
-        " normal points only."
-    ),
-]
-LabelNoiseOption = Annotated[
-    str | None,
-    Option(
-        help="Label noise to tolerate: 0.05 is the largest share of points under a label that belong to the"
-        " other class; in 0.05:0.01, 0.01 is the largest share of a class under another label; none,0.05 is"
-        " for the anomalous points only."
-    ),
-]
-MaxAlarms = Annotated[
-    str | None,
-    Option(help="Of traffic: ceiling of the alarms, a share of all points, or points such as 20/50000."),
-]
-MaxFalseAlarms = Annotated[
-    str | None, Option(help="Of traffic: ceiling of the false alarms, a share of all points or 20/50000.")
-]
-MinPrecision = Annotated[float | None, Option(help="Of traffic: the least share of alarms that are right.")]
-ReviewRate = Annotated[
-    float | None,
-    Option(help="The chance that an alarm is reviewed, by a coin; otherwise what was not counts as normal."),
-]
-Mistaken = Annotated[
-    float | None, Option(help="The largest chance that a reviewer calls a normal point an anomaly.")
-]
-MaxAnomalies = Annotated[
-    float | None,
-    Option(help="The largest share of anomalies in traffic, for a ceiling of the FPR from traffic."),
-]
-Audits = Annotated[
-    float | None,
-    Option(help="The chance that a point without an alarm is reviewed, by a coin, to find missed anomalies."),
-]
-Review = Annotated[
-    str | None,
-    Option(
-        help="Of traffic: the column of what reviews found, 1 (right), 0 (wrong) or empty (not reviewed)."
-    ),
-]
-Audit = Annotated[
-    str | None, Option(help="With --audits: the column that is 1 for points that this coin drew, else 0.")
-]
-Answers = Annotated[
-    list[str] | None,
-    Option(help="A file with reviews, such as pac-wrap review writes, filled in; may be repeated."),
-]
-AnswersKey = Annotated[
-    str | None, Option("--key", help="With --answers: the column that identifies rows, in all tables.")
-]
-Weight = Annotated[
-    str | None,
-    Option(
-        help="The column of weights: how much more likely each row is in the future than at calibration."
-        " Rows are drawn by weight, in their order."
-    ),
-]
-Time = Annotated[
-    str | None, Option(help="The column of times, which orders the rows; their dependence is estimated.")
-]
-Series = Annotated[str | None, Option(help="With --time: the column that names the series of each row.")]
-HoldOut = Annotated[
-    float | None,
-    Option(help="With --series: share of whole series to set aside for a check of the rule."),
-]
-Seed = Annotated[
-    int | None,
-    Option(
-        min=0,
-        help="Fixes which series --hold-out draws, or which points --weight draws. For --weight the system"
-        " draws the seed by default; one of your own must not have been tried before.",
-    ),
-]
-Confidence = Annotated[
-    float | None, Option(help="Confidence that both ceilings hold together, instead of the deltas.")
-]
 Form = Annotated[
     Literal["text", "json"],
     Option("--format", help="Show the result as text for people, or as json with every digit."),
@@ -273,39 +188,85 @@ def before_command(
         typer.echo(_WELCOME)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The tables to read: their files, columns, labels, rows and engine."""
+    """The tables to read: their files, columns, labels, rows and engine; each field is an option."""
 
-    tables: list[str]
-    score: str
-    label: str | None = None
-    anomaly_label: str | None = None
-    leave_out: list[str] | None = None
-    delimiter: str | None = None
-    kind: str | None = None
-    group: str | None = None
-    weight: str | None = None
-    engine: Engine = "duckdb"
-    master: str | None = None
-    # of traffic: columns, and files with reviews by key
-    review: str | None = None
-    audit: str | None = None
-    answers: list[str] | None = None
-    key: str | None = None
-    # rows in the order of time
-    time: str | None = None
-    series: str | None = None
-    every: int | None = None
-    hold_out: float | None = None
-    seed: int | None = None
+    tables: Tables
+    score: Score
+    label: Annotated[
+        str | None, Option("--label", help="The column of labels: 0/1 or true/false; traffic needs none.")
+    ] = None
+    anomaly_label: AnomalyLabel = None
+    leave_out: LeaveOut = None
+    kind: Annotated[
+        str | None,
+        Option(help="The column that names the kind of each point; the ceilings hold for every kind."),
+    ] = None
+    group: Group = None
+    review: Annotated[
+        str | None,
+        Option(
+            help="Of traffic: the column of what reviews found, 1 (right), 0 (wrong) or empty (not reviewed)."
+        ),
+    ] = None
+    answers: Annotated[
+        list[str] | None,
+        Option(help="A file with reviews, such as pac-wrap review writes, filled in; may be repeated."),
+    ] = None
+    key: Annotated[
+        str | None, Option("--key", help="With --answers: the column that identifies rows, in all tables.")
+    ] = None
+    audit: Annotated[
+        str | None, Option(help="With --audits: the column that is 1 for points that this coin drew, else 0.")
+    ] = None
+    weight: Annotated[
+        str | None,
+        Option(
+            help="The column of weights: how much more likely each row is in the future than at calibration."
+            " Rows are drawn by weight, in their order."
+        ),
+    ] = None
+    weight_bound: Annotated[
+        float | None, Option(help="With --weight: a bound that no weight exceeds, in the table or elsewhere.")
+    ] = None
+    time: Annotated[
+        str | None, Option(help="The column of times, which orders the rows; their dependence is estimated.")
+    ] = None
+    series: Annotated[
+        str | None, Option(help="With --time: the column that names the series of each row.")
+    ] = None
+    every: Annotated[int | None, Option(min=1, help="With --time: take every n-th step of a series.")] = None
+    hold_out: Annotated[
+        float | None,
+        Option(help="With --series: share of whole series to set aside for a check of the rule."),
+    ] = None
+    seed: Annotated[
+        int | None,
+        Option(
+            min=0,
+            help="Fixes which series --hold-out draws, or which points --weight draws. For --weight the"
+            " system draws the seed by default; one of your own must not have been tried before.",
+        ),
+    ] = None
+    delimiter: Delimiter = None
+    engine: Annotated[
+        Engine, Option(help="The engine that reads the tables: duckdb, spark or dask, with the same result.")
+    ] = "duckdb"
+    master: Annotated[
+        str | None,
+        Option(
+            help="The cluster of --engine: the master of Spark, such as local[2] or spark://host:7077, or the"
+            " address of the Dask scheduler; by default this machine."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         for option, value, needed, other in (
             ("--series", self.series, "--time", self.time),
             ("--every", self.every, "--time", self.time),
             ("--hold-out", self.hold_out, "--series", self.series),
-            ("--seed", self.seed, "--hold-out", self.hold_out),
+            ("--seed", self.seed, "--hold-out", self.hold_out or self.weight_bound),
             ("--answers", self.answers or None, "--key", self.key),
             ("--key", self.key, "--answers", self.answers or None),
         ):
@@ -418,48 +379,120 @@ class Reading:
         return points, split, [points.scores[points.of_class(one, among)] for one in (False, True)]
 
 
-def guarantee_of(
-    max_fpr: str | list[str] | None,
-    max_fnr: str | list[str] | None,
-    delta_fpr: float | None,
-    delta_fnr: float | None,
-    confidence: float | None = None,
-    shift: str | None = None,
-    label_noise: str | None = None,
-    of_traffic: dict[str, Any] | None = None,
-) -> "Guarantee":
-    """Return the guarantee that the options request; a list may give each kind its own ceiling."""
-    from pac_wrap.method.promise import Guarantee
+@dataclass(frozen=True, kw_only=True)
+class Labelled(Reading):
+    """The tables to read, whose rows have labels."""
 
-    usual = "none" if of_traffic else "0.05"
-    ceilings = _ceilings("--max-fpr", max_fpr, usual), _ceilings("--max-fnr", max_fnr, usual)
-    for side, ceiling, delta in (("fpr", ceilings[0], delta_fpr), ("fnr", ceilings[1], delta_fnr)):
-        if delta is not None and ceiling is None and ceilings != (None, None) and not of_traffic:
-            raise InputError(
-                f"--delta-{side} needs a ceiling, and --max-{side} is none; remove --delta-{side}"
-            )
-    others = rooms_of(shift, label_noise) | (of_traffic or {})
-    return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence, **others)
+    label: Label = field()
 
 
-def promised_of_traffic(
-    max_alarms: str | None = None,
-    max_false_alarms: str | None = None,
-    min_precision: float | None = None,
-    review_rate: float | None = None,
-    mistaken: float | None = None,
-    max_anomalies: float | None = None,
-    audits: float | None = None,
-) -> dict[str, Any]:
-    """Return the arguments of a guarantee that the options about traffic give; none if none is given."""
-    from pac_wrap.method.robust.shift_and_noise import Reviews
+@dataclass(frozen=True, kw_only=True)
+class Promised:
+    """What is promised beside the ceilings of both rates; each field is an option."""
 
-    limits = {"max_alarms": max_alarms, "max_false_alarms": max_false_alarms, "min_precision": min_precision}
-    parts = {"rate": review_rate, "mistaken": mistaken, "max_anomalies": max_anomalies, "audits": audits}
-    found: dict[str, Any] = {name: one for name, one in limits.items() if one is not None}
-    if reviewed := {name: one for name, one in parts.items() if one is not None}:
-        found["reviews"] = Reviews(**reviewed)
-    return found
+    delta_fpr: DeltaFpr = None
+    delta_fnr: DeltaFnr = None
+    confidence: Annotated[
+        float | None, Option(help="Confidence that both ceilings hold together, instead of the deltas.")
+    ] = None
+    max_alarms: Annotated[
+        str | None,
+        Option(help="Of traffic: ceiling of the alarms, a share of all points, or points such as 20/50000."),
+    ] = None
+    max_false_alarms: Annotated[
+        str | None, Option(help="Of traffic: ceiling of the false alarms, a share of all points or 20/50000.")
+    ] = None
+    min_precision: Annotated[
+        float | None, Option(help="Of traffic: the least share of alarms that are right.")
+    ] = None
+    review_rate: Annotated[
+        float | None,
+        Option(
+            help="The chance that an alarm is reviewed, by a coin; otherwise what was not counts as normal."
+        ),
+    ] = None
+    mistaken: Annotated[
+        float | None, Option(help="The largest chance that a reviewer calls a normal point an anomaly.")
+    ] = None
+    max_anomalies: Annotated[
+        float | None,
+        Option(help="The largest share of anomalies in traffic, for a ceiling of the FPR from traffic."),
+    ] = None
+    audits: Annotated[
+        float | None,
+        Option(
+            help="The chance that a point without an alarm is reviewed, by a coin, to find missed anomalies."
+        ),
+    ] = None
+    shift: Annotated[
+        str | None,
+        Option(
+            help="Distribution shift to tolerate: tv:0.02, ratio:2, kl:0.01 or chi2:0.1; tv:0.02,none is for"
+            " the normal points only."
+        ),
+    ] = None
+    label_noise: Annotated[
+        str | None,
+        Option(
+            help="Label noise to tolerate: 0.05 is the largest share of points under a label that belong to"
+            " the other class; in 0.05:0.01, 0.01 is the largest share of a class under another label;"
+            " none,0.05 is for the anomalous points only."
+        ),
+    ] = None
+
+    @property
+    def of_traffic(self) -> dict[str, Any]:
+        """The arguments of a guarantee that the options about traffic give; none if none is given."""
+        from pac_wrap.method.robust.shift_and_noise import Reviews
+
+        def given(**options: Any) -> dict[str, Any]:
+            return {name: one for name, one in options.items() if one is not None}
+
+        reviews = given(rate=self.review_rate, mistaken=self.mistaken, audits=self.audits)
+        reviews |= given(max_anomalies=self.max_anomalies)
+        found = given(max_alarms=self.max_alarms, max_false_alarms=self.max_false_alarms)
+        found |= given(min_precision=self.min_precision)
+        return found | ({"reviews": Reviews(**reviews)} if reviews else {})
+
+    def guarantee(self, max_fpr: str | list[str] | None, max_fnr: str | list[str] | None) -> "Guarantee":
+        """Return the guarantee that the options request; a list may give each kind its own ceiling."""
+        from pac_wrap.method.promise import Guarantee
+
+        of_traffic = self.of_traffic
+        usual, deltas = "none" if of_traffic else "0.05", (self.delta_fpr, self.delta_fnr)
+        ceilings = _ceilings("--max-fpr", max_fpr, usual), _ceilings("--max-fnr", max_fnr, usual)
+        for side, ceiling, delta in zip(("fpr", "fnr"), ceilings, deltas, strict=True):
+            if delta is not None and ceiling is None and ceilings != (None, None) and not of_traffic:
+                raise InputError(
+                    f"--delta-{side} needs a ceiling, and --max-{side} is none; remove --delta-{side}"
+                )
+        others = rooms_of(self.shift, self.label_noise) | of_traffic
+        return Guarantee(*ceilings, *deltas, confidence=self.confidence, **others)
+
+
+def expanded(command: Callable[..., None]) -> Any:
+    """Return a command with the fields of each dataclass that it takes as options, all or the named ones."""
+    groups: dict[str, tuple[Any, Sequence[str]]] = {}
+    found: list[Parameter] = []
+    for one in signature(command).parameters.values():
+        kind, *named = get_args(one.annotation) or (one.annotation,)
+        if not is_dataclass(kind):
+            found.append(one.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        own = [part for part in fields(kind) if not named or part.name in named[0].split()]
+        groups[one.name] = kind, [part.name for part in own]
+        for part in own:
+            default = Parameter.empty if part.default is MISSING else part.default
+            found.append(Parameter(part.name, Parameter.KEYWORD_ONLY, default=default, annotation=part.type))
+
+    def with_options(**given: Any) -> None:
+        made = {name: kind(**{one: given.pop(one) for one in own}) for name, (kind, own) in groups.items()}
+        command(**given, **made)
+
+    made: Any = update_wrapper(with_options, command)
+    made.__signature__ = Signature(found)
+    made.__annotations__ = {one.name: one.annotation for one in found}
+    return made
 
 
 def check_traffic(of_traffic: bool, reading: Reading, **others: Any) -> None:

@@ -6,20 +6,18 @@ from typing import Annotated, Any
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Reading, keep_apart
+from pac_wrap.cli.options import Promised, Reading, keep_apart
 from pac_wrap.errors import InputError
 
 
 def plan(
+    promised: Annotated[
+        Promised,
+        "max_alarms max_false_alarms min_precision review_rate mistaken max_anomalies shift label_noise",
+    ],
     max_fpr: Annotated[float | None, Option(help="Ceiling of the false positive rate.")] = None,
     max_fnr: Annotated[float | None, Option(help="Ceiling of the false negative rate.")] = None,
     delta: Annotated[float, Option(help="Chance that a ceiling does not hold.")] = 0.05,
-    max_alarms: options.MaxAlarms = None,
-    max_false_alarms: options.MaxFalseAlarms = None,
-    min_precision: options.MinPrecision = None,
-    review_rate: options.ReviewRate = None,
-    mistaken: options.Mistaken = None,
-    max_anomalies: options.MaxAnomalies = None,
     traffic: Annotated[int | None, Option(min=0, help="Number of points of traffic at hand.")] = None,
     guess_alarms: Annotated[
         float | None, Option(help="Of traffic: the share of points that should raise an alarm, a guess.")
@@ -30,8 +28,6 @@ def plan(
     guess_prevalence: Annotated[
         float | None, Option(help="Of traffic: the share of anomalous points, a guess.")
     ] = None,
-    shift: options.ShiftOption = None,
-    label_noise: options.LabelNoiseOption = None,
     labels: Annotated[
         int | None, Option(min=0, help="Show the ceilings that this many labels of one class can certify.")
     ] = None,
@@ -80,11 +76,10 @@ def plan(
 
     check_rate("delta", delta)
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
-    limits = (max_alarms, max_false_alarms, min_precision, review_rate, mistaken, max_anomalies)
-    promised = options.promised_of_traffic(*limits)
-    fpr, fnr = (max_fpr, max_fnr) if given or promised else (0.05, 0.05)
-    promised |= {"max_fpr": fpr, "max_fnr": fnr} | options.rooms_of(shift, label_noise)
-    asked = Guarantee(delta_fpr=delta, delta_fnr=delta, **promised)
+    others = promised.of_traffic
+    fpr, fnr = (max_fpr, max_fnr) if given or others else (0.05, 0.05)
+    others |= options.rooms_of(promised.shift, promised.label_noise)
+    asked = Guarantee(fpr, fnr, delta, delta, **others)
     of_traffic = {"traffic": traffic, "guess_alarms": guess_alarms, "guess_precision": guess_precision}
     of_traffic |= {"guess_prevalence": guess_prevalence}
     if not asked.of_traffic and any(one is not None for one in of_traffic.values()):
@@ -111,7 +106,8 @@ def plan(
     if pilot:
         if score is None or label is None:
             raise InputError("--pilot needs the columns of its scores and labels; add --score and --label")
-        reading = Reading(pilot, score, label, anomaly_label, leave_out, delimiter)
+        columns: Any = {"score": score, "label": label, "anomaly_label": anomaly_label}
+        reading = Reading(tables=pilot, **columns, leave_out=leave_out, delimiter=delimiter)
         with reading.opened("reading", in_order=True) as table:
             scores, marks = table.labelled(score, label, anomaly_label)
         found = pilot_of(scores[~marks], scores[marks], asked)

@@ -6,26 +6,19 @@ from typing import Annotated, Any
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Reading, keep_apart
+from pac_wrap.cli.options import Promised, Reading, keep_apart
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
 
 def review(
-    tables: options.Tables,
-    score: options.Score,
-    max_false_alarms: options.MaxFalseAlarms = None,
-    min_precision: options.MinPrecision = None,
+    reading: Annotated[Reading, "tables score review answers key delimiter"],
+    promised: Annotated[
+        Promised, "max_false_alarms min_precision max_anomalies max_alarms mistaken delta_fpr"
+    ],
     max_fpr: Annotated[
         str | None, Option(help="Ceiling of the false positive rate; it needs --max-anomalies.")
     ] = None,
-    max_anomalies: options.MaxAnomalies = None,
-    max_alarms: options.MaxAlarms = None,
-    mistaken: options.Mistaken = None,
-    delta_fpr: options.DeltaFpr = None,
-    review: options.Review = None,
-    answers: options.Answers = None,
-    key: options.AnswersKey = None,
     number: Annotated[int, Option("--number", "-n", min=1, help="How many points at most.")] = 20,
     output: Annotated[
         Path | None,
@@ -33,7 +26,6 @@ def review(
             "--output", "-o", help="Where to write them, the highest score first: .csv, .parquet or .jsonl."
         ),
     ] = None,
-    delimiter: options.Delimiter = None,
     form: options.Form = "text",
 ) -> None:
     """Name the points of traffic to review next: the highest scores that nobody has looked at.
@@ -54,24 +46,22 @@ def review(
     from pac_wrap.tables.review import queue_of
     from pac_wrap.tables.table import found_files
 
-    limits = max_alarms, max_false_alarms, min_precision, None, mistaken, max_anomalies
-    if not (promised := options.promised_of_traffic(*limits)):
+    if not promised.of_traffic:
         raise InputError("add a promise about traffic, such as --max-false-alarms 20/50000")
-    asked = options.guarantee_of(max_fpr, None, delta_fpr, None, of_traffic=promised)
-    reading = Reading(tables, score, delimiter=delimiter, review=review, answers=answers, key=key)
+    asked = promised.guarantee(max_fpr, None)
     how = "" if output is None else output_options(output.name)
-    keep_apart([*tables, *(answers or ())], output)
+    keep_apart([*reading.tables, *(reading.answers or ())], output)
     written: Any = nullcontext() if output is None else whole_file(output)
     with (
         progress_bar("reading") as progress,
-        found_files(tables) as found,
+        found_files(reading.tables) as found,
         written as target,
         reading.opened_found(found, progress, output=target) as table,
     ):
         rows = reading.source(table)
         queue, scores = queue_of(rows, reading.certify(rows, asked), number)
         chosen = queue.next(number)
-        to = score, reading.traffic.review, scores[chosen], target, how
+        to = reading.score, reading.traffic.review, scores[chosen], target, how
         if target is not None and table.reader == "read_parquet":
             write_next(table, *to)
         elif target is not None:  # the columns that were not asked for are not there yet
