@@ -95,15 +95,16 @@ def queue_of(rows: TrafficTable, made: Certificate, count: int) -> tuple[ReviewQ
     few = [0 if one is None else one + 1 for one in errors]
     scored, number = f"NOT ({rows.number} IS NULL OR isnan({rows.number}))", f"CAST({rows.number} AS DOUBLE)"
 
-    def highest(condition: str, limit: int) -> list[tuple[float, int]]:
-        return rows.table.rows(
-            f"SELECT {number} AS score, {rows.mark} AS state FROM {rows.relation}"
-            f" WHERE {scored} AND {condition} ORDER BY score DESC, state LIMIT {limit}"
+    def highest(state: object, limit: int) -> list[float]:
+        found = rows.table.rows(
+            f"SELECT {number} AS score FROM {rows.relation}"
+            f" WHERE {scored} AND {rows.mark} = {state} ORDER BY score DESC LIMIT {limit}"
         )
+        return [score for (score,) in found]
 
-    top = highest(f"{rows.mark} <> 1", max([0, *few]))
-    unseen = highest(f"{rows.mark} = {_UNREVIEWED}", count)
-    inside = sum(state == _UNREVIEWED for _, state in top)
-    found = np.array([*top, *unseen[inside:]] or np.empty((0, 2)), dtype=np.float64)
-    scores, reviews = found[:, 0], np.where(found[:, 1] == 0.0, 0.0, np.nan)
+    wrong, unseen = highest("0", max([0, *few])), highest(_UNREVIEWED, count)
+    scores, reviews = (
+        np.array(wrong + unseen, dtype=np.float64),
+        np.repeat([0.0, np.nan], [len(wrong), len(unseen)]),
+    )
     return ReviewQueue.of_highest(made, scores, reviews), scores

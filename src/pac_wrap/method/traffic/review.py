@@ -1,5 +1,7 @@
 """What to review next: the alarms whose answers may lower the threshold, from the highest score down."""
 
+import warnings
+from math import inf, nextafter
 from typing import Any
 
 import numpy as np
@@ -7,10 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_array, as_scores, check_positive, check_same_length
 from pac_wrap.base.text import amount, quoted
-from pac_wrap.errors import InputError
+from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.promise import Clause, Error, Guarantee
+from pac_wrap.method.promise import Error, Guarantee
 from pac_wrap.method.traffic.calibrate import as_reviews, calibrate_traffic
+
+
+def edge_of(made: Certificate) -> float:
+    """Return the threshold of a certificate of traffic, before it is rounded to a type."""
+    edge = made.thresholds.alarm_from
+    assert edge is not None  # a promise about missed anomalies alone has none
+    return edge
 
 
 class ReviewQueue:
@@ -42,6 +51,12 @@ class ReviewQueue:
         self._given: NDArray[Any] | None = as_array(scores, "scores")
         self._scores = as_scores(self._given, "scores", missing=True)
         self._reviews = as_reviews(reviews, self._scores.size)
+        of = guarantee.promises if isinstance(guarantee, Guarantee) and guarantee.of_traffic else ()
+        if any(one.by_coins or one.of.side == "anomalous" for one in of):
+            raise InputError(
+                "a queue takes the highest points first, so it has no max_fnr and no rate of reviews below 1,"
+                " which need points that coins draw; leave them out here, and calibrate_traffic takes them"
+            )
         self.guarantee = guarantee
         self._made: Certificate | None = None
         # the highest score first; of equal ones the first in the table; points without a score never
@@ -51,17 +66,17 @@ class ReviewQueue:
 
     @classmethod
     def of_highest(cls, made: Certificate, scores: NDArray[Any], reviews: NDArray[Any]) -> "ReviewQueue":
-        """Return the queue of traffic that was calibrated elsewhere, from its few highest points.
+        """Return the queue of a certificate's traffic, given as many of its highest points as matter.
 
-        It takes no answers: calibrate again with them.
+        It takes no answers.
 
         Parameters
         ----------
         made : Certificate
-            The certificate of all the traffic.
-        scores, reviews : array
-            The highest points that were not found anomalous, one more than the budget of false alarms, and
-            the highest without a review, as many as will be asked for.
+            The certificate of all points.
+        scores, reviews : array of float
+            The highest points found wrong, one more than the budget of false alarms, and the highest without
+            a review, as many as will be asked for.
         """
         queue = cls.__new__(cls)
         queue._given, queue._scores, queue._reviews = None, scores, as_reviews(reviews, scores.size)
@@ -82,24 +97,39 @@ class ReviewQueue:
         return self._made
 
     @property
-    def _clause(self) -> Clause | None:
-        """The promise about false alarms, whose budget reviews spend; None if there is none."""
-        own = self.certificate.of("normal")
-        return next((one for one in own if one.of.error is Error.FALSE_ALARM), None)
+    def _budget(self) -> int | None:
+        """The smallest budget of false alarms, -1 if one is missing; None if they are not promised."""
+        own = [one for one in self.certificate.clauses if one.of.error is Error.FALSE_ALARM]
+        return min((-1 if one.errors is None else one.errors for one in own), default=None)
+
+    def _lowest(self) -> float:
+        """Return the threshold if all further reviews are right: no point below it matters.
+
+        With precision that takes another calibration; of the highest points alone it is then unknown.
+        """
+        if self.guarantee.min_precision is not None:
+            if self._given is None:
+                return -inf
+            best = np.where(np.isnan(self._scores) | (self._reviews >= 0), self.reviews, 1.0)
+            with warnings.catch_warnings(action="ignore", category=PACWrapWarning):
+                return edge_of(calibrate_traffic(self._given, best, self.guarantee))
+        if (errors := self._budget) is None or errors < 0:
+            return inf
+        wrong = self._scores[self._order[self._reviews[self._order] == 0]][errors:]
+        alarms = [one.threshold or 0.0 for one in self.certificate.clauses if one.of.error is Error.ALARM]
+        return max([nextafter(wrong[0] if wrong.size else -inf, inf), *alarms])
 
     @property
     def wrong_left(self) -> int | None:
         """How many more wrong alarms may be found before reviews cannot lower the threshold; None if unknown.
 
-        It is unknown without a promise about false alarms.
+        It is unknown without a promise about false alarms, and with one about precision.
         """
-        clause = self._clause
-        if clause is None or clause.errors is None:
-            return None if clause is None else 0
-        seen = self._reviews[self._order]
-        unseen = np.flatnonzero(seen < 0)
-        above = seen[: int(unseen[0])] if unseen.size else seen
-        return max(0, clause.errors + 1 - int(np.count_nonzero(above == 0)))
+        errors = self._budget
+        if errors is None or self.guarantee.min_precision is not None:
+            return None
+        above = self._scores >= nextafter(edge_of(self.certificate), -inf)
+        return 0 if self.done else errors + 1 - int(np.count_nonzero(above & (self._reviews == 0)))
 
     @property
     def done(self) -> bool:
@@ -117,17 +147,9 @@ class ReviewQueue:
             How many points at most.
         """
         check_positive("n", n)
-        unseen = self._order[self._reviews[self._order] < 0]
-        precise = any(one.of.label == "alarms" for one in self.certificate.clauses)
-        clause = self._clause
-        if not precise and (clause is None or clause.errors is None):
-            return unseen[:0]
-        if clause is not None and clause.errors is not None and not precise:
-            # a right one among the highest k + 1 that are not found anomalous lowers the threshold
-            highest = self._order[self._reviews[self._order] < 1][: clause.errors + 1]
-            if (self._reviews[highest] == 0).all():
-                return unseen[:0]
-        return unseen[:n]
+        unseen, lowest = self._order[self._reviews[self._order] < 0], self._lowest()
+        helps = lowest < edge_of(self.certificate)
+        return unseen[self._scores[unseen] >= lowest][: n if helps else 0]
 
     def add(self, positions: ArrayLike, verdicts: ArrayLike) -> None:
         """Add reviews; a later review of the same point replaces the earlier one.
@@ -145,12 +167,16 @@ class ReviewQueue:
         found = as_reviews(np.atleast_1d(np.asarray(verdicts)), np.atleast_1d(np.asarray(verdicts)).size)
         check_same_length("positions", places.size, "verdicts", found.size)
         if places.size and (
-            places.dtype.kind not in "iu" or places.min() < 0 or places.max() >= self._scores.size
+            places.ndim > 1
+            or places.dtype.kind not in "iu"
+            or not 0 <= places.min() <= places.max() < self._scores.size
         ):
             raise InputError(
                 f"positions must be whole numbers from 0 to {self._scores.size - 1:,}, got"
                 f" {quoted(positions)}"
             )
+        if np.unique(places).size < places.size:
+            raise InputError("a position is there twice; give each point one answer at a time")
         if (found < 0).any():
             raise InputError("verdicts must be 1 (right) or 0 (wrong), and none may be missing")
         if (unscored := np.isnan(self._scores[places])).any():
