@@ -14,18 +14,9 @@ from pac_wrap.base import arguments
 from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, VacuousWarning
+from pac_wrap.method import promise
 from pac_wrap.method.certificate import Certificate, Kinds, Overlap
-from pac_wrap.method.promise import (
-    LABELS,
-    OF_DRAWS,
-    Guarantee,
-    Population,
-    as_guarantee,
-    assumed,
-    clause_of,
-    refuse_tolerance,
-    warn_of_lacking,
-)
+from pac_wrap.method.promise import LABELS, Guarantee, Population
 from pac_wrap.method.provenance import Traced
 from pac_wrap.method.robust.weights import Draws, Weights, as_weights, survivors
 from pac_wrap.method.rule import Rule
@@ -68,13 +59,13 @@ class Request:
     anomaly_label: object = 1
 
     def __post_init__(self) -> None:
-        as_guarantee(self.guarantee, traffic=True)
+        promise.as_guarantee(self.guarantee, traffic=True)
         overlap = as_strategy(self.overlap)
         # with a single ceiling nothing can overlap
         kept = overlap.one_sided or len(self.guarantee.promises) == 2
         object.__setattr__(self, "overlap", overlap if kept else Abstain())
         if self.overlap.given:
-            refuse_tolerance(
+            promise.refuse_tolerance(
                 self.guarantee, "a threshold read off a curve", "certificate.radius says how far it holds"
             )
 
@@ -109,10 +100,10 @@ class Request:
         if isinstance(asked, Request):
             if overlap is not None or type(anomaly_label) is not int or anomaly_label != 1:
                 raise InputError("a Request has its own overlap and anomaly_label; remove these arguments")
-            as_guarantee(asked.guarantee)
+            promise.as_guarantee(asked.guarantee)
             return asked
         strategy = Abstain() if overlap is None else as_strategy(overlap)
-        return cls(as_guarantee(asked), strategy, anomaly_label)
+        return cls(promise.as_guarantee(asked), strategy, anomaly_label)
 
 
 def certificate_of(
@@ -139,13 +130,13 @@ def certificate_of(
         guarantee=wanted,
         overlap=overlap,
         clauses=tuple(
-            clause_of(one, own, (points.size, points.digest), count, certified=made.certified)
+            promise.clause_of(one, own, (points.size, points.digest), count, certified=made.certified)
             for one, own, points, count in zip(asked, made.found, ranked, beyond, strict=True)
         ),
         rule=Rule(*ends_of(made.low, made.high, score_type)),
         score_type=score_type,
         separable=made.separable,
-        assumptions=assumed(OF_DRAWS, **wanted.tolerates),
+        assumptions=promise.assumed(promise.OF_DRAWS, **wanted.tolerates),
     )
 
 
@@ -239,7 +230,7 @@ def check_weighted(request: object, given: tuple[bool, bool]) -> None:
 
 def weighted(made: Certificate, draws: Draws, intervals: bool = False) -> Certificate:
     """Return the certificate of the points that survived a draw, with the weighting noted in it."""
-    assumptions = assumed(OF_DRAWS, weights=True, **made.guarantee.tolerates)
+    assumptions = promise.assumed(promise.OF_DRAWS, weights=True, **made.guarantee.tolerates)
     return replace(made, assumptions=assumptions, weighting=replace(draws.weighting, intervals=intervals))
 
 
@@ -431,7 +422,7 @@ def calibrate(
 
         asked = partial(KindRequest.of, *asked_of_kinds(guarantee, overlap))
         found = certify_mappings(asked, normal, anomalous)
-        warn_of_lacking(found.clauses)
+        promise.warn_of_lacking(found.clauses)
         return found
     request = Request.of(guarantee, overlap)
     if weighted:

@@ -19,15 +19,12 @@ from pac_wrap.base.arguments import MOST_SCORES, OnMissing, check_rate
 from pac_wrap.base.codec import SavedAsJSON, checksum_of
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.method import promise
 from pac_wrap.method.alarms.precision import AlarmBounds, Prevalence
 from pac_wrap.method.curves.band import Given
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, tally
 from pac_wrap.method.promise import (
     LABELS,
-    OF_DRAWS,
-    OF_POOL,
-    OF_SERIES,
-    OF_SUBJECTS,
     Assumption,
     Clause,
     Error,
@@ -36,39 +33,23 @@ from pac_wrap.method.promise import (
     Population,
     Promise,
     Written,
-    are_independent,
-    asked_by,
-    assumed,
-    assumed_of_traffic,
-    binding,
-    check_kind,
-    confidence_of_kinds,
-    points_of,
 )
 from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced, Traffic
 from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting, Weights
 from pac_wrap.method.rule import LARGEST, Regime, Rule, Thresholds
+from pac_wrap.method.strategies import interface
 from pac_wrap.method.strategies.interface import (
-    MINUS,
     NO_COUNT,
-    PLUS,
-    REACHED,
     Abstain,
     Asked,
     Claim,
-    Count,
     Decision,
     Found,
     Hold,
     Key,
     Number,
     Strategy,
-    are_separated,
-    choose,
-    count_of,
-    ends_of,
-    least,
 )
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
@@ -87,7 +68,7 @@ _VERSION: Final = r"[0-9]{1,4}([.][0-9]{1,4}){0,3}((a|b|rc)[0-9]{1,4})?([.](post
 # of each class; a certificate stays short enough to be read
 MOST_KINDS: Final = 40
 _OPTIONAL: Final = {"optional": True}
-NOTHING: Final = Found(np.nan, np.nan, NO_COUNT, MINUS, np.nan, np.nan)
+NOTHING: Final = Found(np.nan, np.nan, NO_COUNT, interface.MINUS, np.nan, np.nan)
 
 
 class Told(NamedTuple):
@@ -102,7 +83,7 @@ class Told(NamedTuple):
     beyond: Any
     rule: tuple[Number, Number]
     certified: Any
-    separable: Count
+    separable: interface.Count
     score_type: floats.ScoreType
 
     def at(self, place: int) -> "Told":
@@ -121,7 +102,7 @@ class _Recorded:
     def __init__(self, asked: Sequence[Asked], told: Told, strategy: Strategy) -> None:
         self.n, self._asked, self._told, self._strategy = told.n, asked, told, strategy
 
-    def at(self, p: int, k: Count) -> Key:
+    def at(self, p: int, k: interface.Count) -> Key:
         """Return the key behind the threshold at its own rank, or else a surely smaller or larger key."""
         one, own, n = self._asked[p], self._told.found[p], self.n[p]
         rank, key = (n - own.errors, own.key - 1) if one.normal else (own.errors + 1, own.key)
@@ -132,20 +113,21 @@ class _Recorded:
         # if nothing is certified, all points lie on the wrong side
         few = own.errors < 0
         greater = (k > rank) | few if one.normal else (k > rank) & (few ^ True)
-        beyond = choose(greater, np.uint64(PLUS), np.uint64(MINUS))
-        return choose(known, key, beyond if isinstance(beyond, np.ndarray) else int(beyond))
+        beyond = interface.choose(greater, np.uint64(interface.PLUS), np.uint64(interface.MINUS))
+        return interface.choose(known, key, beyond if isinstance(beyond, np.ndarray) else int(beyond))
 
-    def below(self, p: int, key: Key) -> Count:
+    def below(self, p: int, key: Key) -> interface.Count:
         """Return how many scores lie below the threshold at which errors were counted."""
         n, errors, beyond = self.n[p], self._told.found[p].errors, self._told.beyond[p]
         # if nothing is certified, all points are errors
-        count = choose(beyond == NO_COUNT, choose(errors == NO_COUNT, n, errors), beyond)
+        count = interface.choose(beyond == NO_COUNT, interface.choose(errors == NO_COUNT, n, errors), beyond)
         return n - count if self._asked[p].normal else count
 
     def between(self, p: int, q: int, low: Key, high: Key, share: float) -> Key:
         """Return the key of the stored threshold; only the scores could tell which of them it is."""
         tau = floats.rounded(self._told.rule[1], self._told.score_type)
-        return least(floats.order_keys(tau) if tau.ndim else floats.order_key(float(tau)), REACHED)
+        key = floats.order_keys(tau) if tau.ndim else floats.order_key(float(tau))
+        return interface.least(key, interface.REACHED)
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
         """Do nothing, since all facts are known."""
@@ -195,7 +177,7 @@ def differences(
         yield right ^ True, f"the budget of {one.of} does not follow from the request and the counts"
         if not isinstance(there, np.ndarray) and there and own.rate != again.rate:
             # its own rate, in which the last digits may differ, must carry its errors as well
-            exact = count_of(find_budget(told.n[p], own.rate, own.delta).errors)
+            exact = interface.count_of(find_budget(told.n[p], own.rate, own.delta).errors)
             yield own.errors != exact, f"the budget of {one.of} is {exact}, not {own.errors}"
         yield there & (own.key != again.key), f"the threshold of {one.of} is not that of its budget"
         asked_for = asked_for & (one.promise is None or own.ceiling == one.promise.ceiling)
@@ -223,7 +205,7 @@ def differences(
         asked_for & (told.separable == 0) & told.certified,
         "whether one threshold would keep the requested ceilings does not follow from the rung",
     )
-    low, high = ends_of(made.low, made.high, told.score_type)
+    low, high = interface.ends_of(made.low, made.high, told.score_type)
     wrong = (told.rule[0] != low) | (told.rule[1] != high)
     yield wrong, "the rule does not follow from alarm_from and clear_below"
     yield from _miscounts(asked, told, made)
@@ -243,14 +225,14 @@ def _miscounts(asked: Sequence[Asked], told: Told, made: Decision) -> Iterator[t
         yield (beyond != NO_COUNT) ^ wanted, f"{one.of} beyond a threshold are counted where there are two"
         if not edges or own is None:
             continue
-        everything = made.clear == MINUS if one.normal else made.alarm == PLUS
+        everything = made.clear == interface.MINUS if one.normal else made.alarm == interface.PLUS
         yield everything & wanted & (beyond != n), f"all {one.of} lie beyond the other threshold"
         # precision is tested at few ranks, and nobody throws coins below a floor
         apart = (one.of.label == "alarms" or (one.promise and one.promise.by_coins) for one in asked)
         if len(asked) == 2 and not any(apart):
             # above the largest double there is no threshold left, so normal scores up there cross nothing
-            free = few | (one.normal & (made.alarm == PLUS) & (made.clear == PLUS))
-            within = (beyond <= own.errors) ^ are_separated(made.alarm, made.clear)
+            free = few | (one.normal & (made.alarm == interface.PLUS) & (made.clear == interface.PLUS))
+            within = (beyond <= own.errors) ^ interface.are_separated(made.alarm, made.clear)
             yield wanted & within & (free ^ True), f"the {one.of} beyond a threshold imply another regime"
 
 
@@ -273,11 +255,13 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     yield from version_problems(certificate.version)
     if certificate.lineage is not None:
         yield from certificate.lineage.problems(guarantee, strategy)
-    usual = (OF_DRAWS, OF_SUBJECTS, OF_POOL) if taken is None else (OF_SERIES,)
+    usual = (
+        (promise.OF_DRAWS, promise.OF_SUBJECTS, promise.OF_POOL) if taken is None else (promise.OF_SERIES,)
+    )
     tolerated = guarantee.tolerates | {"weights": certificate.weighting is not None}
-    possible = [assumed(one, **tolerated) for one in usual]
+    possible = [promise.assumed(one, **tolerated) for one in usual]
     if certificate.traffic is not None:
-        possible = [assumed_of_traffic(guarantee, one) for one in (False, True)]
+        possible = [promise.assumed_of_traffic(guarantee, one) for one in (False, True)]
         yield from _traffic_problems(certificate, certificate.traffic)
     elif guarantee.of_traffic or certificate.fpr.of.label in ("traffic", "alarms"):
         yield "a promise about traffic lacks the numbers of its points"
@@ -313,7 +297,7 @@ def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
         if one.beyond is not None and one.beyond < 0:
             yield f"{one.beyond} {label} points lie beyond a threshold"
         if one.of.kind is not None:
-            check_kind(one.of.kind)
+            promise.check_kind(one.of.kind)
         elif len(clauses) > 1 and one.n != points and certificate.traffic is None:
             yield f"all {label} points are {points:,}, not {one.n:,}"
 
@@ -335,7 +319,7 @@ def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[
             yield f"the promise of {one.of} is about {one.n:,} points, and there are {traffic.points:,}"
         if of_alarms and one.kept and one.threshold is not None:
             key = floats.order_key(one.threshold)
-            if ends_of(key, key, certificate.score_type)[1] != certificate.rule.anomaly_from:
+            if interface.ends_of(key, key, certificate.score_type)[1] != certificate.rule.anomaly_from:
                 yield "alarms are precise at the threshold of their promise, and the rule has another one"
         seen = traffic.wrong or 0 if asked.by_coins else wrong
         counted = traffic.alarms if one.of.error is Error.ALARM else seen
@@ -353,17 +337,17 @@ def _told(certificate: "Certificate") -> tuple[list[Asked], Told]:
         edge = floats.order_key(0.0 if one.threshold is None else one.threshold)
         if one.budget is None:
             return NOTHING._replace(key=edge, ceiling=kept[0], level=kept[1])
-        return Found(one.budget.rate, one.budget.delta, count_of(one.errors), edge, *kept)
+        return Found(one.budget.rate, one.budget.delta, interface.count_of(one.errors), edge, *kept)
 
     clauses = certificate.clauses
     return asked, Told(
         n=[one.n for one in clauses],
         found=[found(one) for one in clauses],
         edges=[nan if one.threshold is None else one.threshold for one in clauses],
-        beyond=[count_of(one.beyond) for one in clauses],
+        beyond=[interface.count_of(one.beyond) for one in clauses],
         rule=(certificate.rule.normal_below, certificate.rule.anomaly_from),
         certified=not certificate.uncertified,
-        separable=count_of(certificate.separable),
+        separable=interface.count_of(certificate.separable),
         score_type=certificate.score_type,
     )
 
@@ -492,7 +476,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     score_type: floats.ScoreType = "float64"
     separable: bool | None = None
     sampling: Sampling | None = None
-    assumptions: tuple[Assumption, ...] = OF_DRAWS
+    assumptions: tuple[Assumption, ...] = promise.OF_DRAWS
     version: str = __version__
     provenance: Provenance | None = field(default=None, compare=False)
     lineage: Lineage | None = None
@@ -515,7 +499,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def _binding(self, label: Label) -> Clause:
         if len(self.clauses) == 2:
             return self.clauses[label == "anomalous"]
-        return binding(self.of(label), counted=self.overlap.counts(label == "normal"))
+        return promise.binding(self.of(label), counted=self.overlap.counts(label == "normal"))
 
     def clause(self, label: Label, kind: str | None = None) -> Clause:
         """Return the clause about a class, or about one kind of its points.
@@ -552,7 +536,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     @property
     def sizes(self) -> tuple[int, int]:
         """The numbers of normal and of anomalous calibration points, over all kinds."""
-        return points_of(self.of("normal")), points_of(self.of("anomalous"))
+        return promise.points_of(self.of("normal")), promise.points_of(self.of("anomalous"))
 
     @property
     def promises(self) -> tuple[Promise, ...]:
@@ -676,7 +660,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             return floats.float_below(confidence_of_traffic(self.clauses, self.assumptions))
         if self.by_kind:
             counts = self.overlap.counts
-            sides = (confidence_of_kinds(self.of(one), counted=counts(one == "normal")) for one in LABELS)
+            sides = (
+                promise.confidence_of_kinds(self.of(one), counted=counts(one == "normal")) for one in LABELS
+            )
             return floats.float_below(floats.kept_together(*sides))
         return floats.float_below(self.overlap.joint(self.claim, **self._drawn))
 
@@ -693,7 +679,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def _drawn(self) -> dict[str, bool]:
         """Whether the classes are independent, and whether the sizes are independent of the scores."""
         counted = self.weighting is None or not self.weighting.intervals
-        return {"independent": are_independent(self.assumptions), "exact": counted}
+        return {"independent": promise.are_independent(self.assumptions), "exact": counted}
 
     def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
         """Return the verdict on each score: 1 (anomaly), 0 (normal) or -1 (abstain).
@@ -724,7 +710,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         for side, (label, given) in enumerate(zip(LABELS, (normal, anomalous), strict=True)):
             kinds: dict[str | None, Any] = {None: given}
             if isinstance(given, Mapping):
-                kinds = {check_kind(kind): scores for kind, scores in given.items()}
+                kinds = {promise.check_kind(kind): scores for kind, scores in given.items()}
             verdicts = {kind: self.verdicts(scores) for kind, scores in kinds.items()}
             counts[label] = {
                 kind: tally(one, np.full(one.size, bool(side)))[side] for kind, one in verdicts.items()
@@ -893,7 +879,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         labels = [one.of.side for one in clauses]
         if set(labels) != set(LABELS) or labels != sorted(labels, reverse=True):
             raise CertificateError("a certificate has clauses about normal points, then about anomalous ones")
-        asked = asked_by(clauses, (found.clauses[0].delta, found.clauses[-1].delta))
+        asked = promise.asked_by(clauses, (found.clauses[0].delta, found.clauses[-1].delta))
         return cls(guarantee=asked, clauses=clauses, **{name: getattr(found, name) for name in _KEPT})
 
     _problems = inconsistencies

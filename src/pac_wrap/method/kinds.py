@@ -13,27 +13,11 @@ from pac_wrap.base.arguments import as_array, as_scores, check_same_length, type
 from pac_wrap.base.floats import ScoreType, confidence_left, float_below
 from pac_wrap.base.text import amount, listed, quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import (
-    CHANGES,
-    Request,
-    answered,
-    as_strategy,
-    certificate_of,
-    in_memory,
-    warn_of_scores,
-)
+from pac_wrap.method import calibrate, promise
+from pac_wrap.method.calibrate import Request, as_strategy
 from pac_wrap.method.certificate import MOST_KINDS, Certificate, Kinds, Overlap
 from pac_wrap.method.groups.values import Coded, GroupColumn, coded, text_of
-from pac_wrap.method.promise import (
-    LABELS,
-    Guarantee,
-    Label,
-    Population,
-    as_guarantee,
-    check_kind,
-    refuse_tolerance,
-    warn_of_lacking,
-)
+from pac_wrap.method.promise import LABELS, Guarantee, Label, Population
 from pac_wrap.method.source import CLASSES, Source
 from pac_wrap.method.strategies.interface import Abstain, Asked, Hold
 from pac_wrap.ranks.memory import Rank, Ranked, unchecked, warn_of_labels
@@ -60,7 +44,7 @@ class KindRequest:
                 f"overlap {word} chooses its threshold for whole classes, so it cannot keep a ceiling for"
                 " each kind; use abstain, hold_fnr or hold_fpr"
             )
-        refuse_tolerance(guarantee, "a promise for each kind", "calibrate the kinds one by one")
+        promise.refuse_tolerance(guarantee, "a promise for each kind", "calibrate the kinds one by one")
         sizes = normal, anomalous
         ceilings = [_ceilings(guarantee, label, side) for label, side in zip(LABELS, sizes, strict=True)]
         deltas = guarantee.delta_fpr, guarantee.delta_fnr
@@ -118,7 +102,7 @@ class KindRequest:
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
         """Return the certificate of all kinds, wherever their scores are stored."""
-        return certificate_of(self.guarantee, self.asked, self._strategy, ranked, score_type)
+        return calibrate.certificate_of(self.guarantee, self.asked, self._strategy, ranked, score_type)
 
 
 def asked_of_kinds(
@@ -127,7 +111,8 @@ def asked_of_kinds(
     """Return the guarantee and the strategy of a function's arguments."""
     if isinstance(guarantee, Request):
         return guarantee.guarantee, Request.of(guarantee, overlap).overlap
-    return as_guarantee(guarantee, by_kind=True), Abstain() if overlap is None else as_strategy(overlap)
+    strategy = Abstain() if overlap is None else as_strategy(overlap)
+    return promise.as_guarantee(guarantee, by_kind=True), strategy
 
 
 def certify_mappings(
@@ -144,7 +129,7 @@ def certify_mappings(
     for one in wanted.asked:
         side = scores[not one.normal]
         given.append(side[one.of.kind] if one.of.kind in side else np.concatenate(list(side.values())))
-    ranked = in_memory([*map(unchecked, given, names)], names, wanted.ranks)
+    ranked = calibrate.in_memory([*map(unchecked, given, names)], names, wanted.ranks)
     for p, q in wanted.pairs:
         if ranked[p].size and ranked[q].size:
             warn_of_labels(ranked[p], ranked[q], draws=True)
@@ -157,7 +142,7 @@ def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[A
         return {None: as_array(given, label)}
     found: dict[str | None, NDArray[Any]] = {}
     for kind, scores in given.items():
-        name = f"{label} scores of {quoted(check_kind(kind))}"
+        name = f"{label} scores of {quoted(promise.check_kind(kind))}"
         found[kind] = as_array(scores, name)
         as_scores(found[kind], name)
     return found
@@ -171,13 +156,13 @@ def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]
     ]
     wanted = request(*(side or {None: 0} for side in names))
     of = [one.of for one in wanted.asked]
-    made = source.answer(of, partial(answered, wanted))
+    made = source.answer(of, partial(calibrate.answered, wanted))
     for one in made.clauses:
         counts = names[one.of.label == "anomalous"]
         if one.n != counts.get(one.of.kind, sum(counts.values())):
-            raise InputError(CHANGES)
-    warn_of_scores(source, [(of[p], of[q]) for p, q in wanted.pairs])
-    warn_of_lacking(made.clauses)
+            raise InputError(calibrate.CHANGES)
+    calibrate.warn_of_scores(source, [(of[p], of[q]) for p, q in wanted.pairs])
+    promise.warn_of_lacking(made.clauses)
     return made.with_provenance(**source.origin())
 
 
@@ -244,7 +229,7 @@ def populations_of(
                 f"column {quoted(column)} names {len(rows):,} kinds of {label} points; at most {MOST_KINDS}"
                 " can have their own ceilings, so merge some"
             )
-        for kind in sorted(map(check_kind, filter(None, rows))):
+        for kind in sorted(map(promise.check_kind, filter(None, rows))):
             found[Population(label, kind)] = rows[kind]
         if not rows:
             found[Population(label)] = missing

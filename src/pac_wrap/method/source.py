@@ -11,17 +11,10 @@ from pac_wrap.base.arguments import as_anomaly_mask, as_array
 from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.method.promise import Population
 from pac_wrap.method.robust.weights import Draws, as_weights
+from pac_wrap.ranks import passes
 from pac_wrap.ranks.counted import Bracketed, Counter, Spread, least_auc
 from pac_wrap.ranks.memory import Pair, auc
-from pac_wrap.ranks.passes import (
-    ChunkReader,
-    Partitions,
-    PartitionTask,
-    Passes,
-    RunPartitions,
-    RunPass,
-    guess,
-)
+from pac_wrap.ranks.passes import ChunkReader, Passes
 
 T = TypeVar("T")
 CLASSES: Final = (Population("normal"), Population("anomalous"))
@@ -89,7 +82,9 @@ class PassSource(Source):
     draws: Draws | None = None
     _known: Passes | None = None
 
-    def __init__(self, run: RunPass, populations: Mapping[Population, int | None] | None = None) -> None:
+    def __init__(
+        self, run: passes.RunPass, populations: Mapping[Population, int | None] | None = None
+    ) -> None:
         self._run, self._populations = run, populations or dict.fromkeys(CLASSES)
 
     @property
@@ -121,12 +116,12 @@ class PartitionSource(PassSource):
 
     def __init__(
         self,
-        run: RunPartitions,
+        run: passes.RunPartitions,
         anomaly_label: object,
-        sample: tuple[RunPartitions, int] | None = None,
+        sample: tuple[passes.RunPartitions, int] | None = None,
         populations: Mapping[Population, int | None] | None = None,
     ) -> None:
-        super().__init__(Partitions(run, anomaly_label), populations)
+        super().__init__(passes.Partitions(run, anomaly_label), populations)
         self._anomaly_label, self._sample = anomaly_label, sample
 
     def _begun(self, of: list[tuple[int, ...]], ask: Ask[T]) -> Passes:
@@ -134,8 +129,8 @@ class PartitionSource(PassSource):
         if self._sample is None:
             return Passes(self._run)
         run, shares = self._sample
-        asked = partial(guess, partial(ask, score_type="float64"), of, shares)
-        answer = run(PartitionTask(asked, self._anomaly_label))
+        asked = partial(passes.guess, partial(ask, score_type="float64"), of, shares)
+        answer = run(passes.PartitionTask(asked, self._anomaly_label))
         # errors are reported when all partitions are read
         bounds = answer.value[0] if answer.value is not None and not answer.missing else ()
         return Passes(self._run, bounds)

@@ -18,18 +18,8 @@ from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.strategies.interface import (
-    Asked,
-    Claim,
-    Decision,
-    Found,
-    Ranks,
-    Strategy,
-    each,
-    key_of,
-    numbers_of,
-    one_threshold,
-)
+from pac_wrap.method.strategies import interface
+from pac_wrap.method.strategies.interface import Asked, Claim, Decision, Found, Ranks, Strategy
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, beta_quantile
 
@@ -358,11 +348,11 @@ class Given(Strategy):
             n, below = ranks.n[p], ranks.below(p, tau)
             top = self.top_fpr if one.normal else self.top_fnr
             bound = partial(_bound, one.delta, top)
-            rate, level, errors = each(bound, n - below if one.normal else below, n)
-            found.append(Found(rate, level, errors, key_of(one, ranks, p, errors), rate, one.delta))
+            rate, level, errors = interface.each(bound, n - below if one.normal else below, n)
+            found.append(Found(rate, level, errors, interface.key_of(one, ranks, p, errors), rate, one.delta))
             certified = certified | (rate == rate)
         # points beyond the other threshold are not counted, since a curve does not know them
-        return Decision(tuple(found), *one_threshold(tau, certified), None, None, certified)
+        return Decision(tuple(found), *interface.one_threshold(tau, certified), None, None, certified)
 
     def summary(self, claim: Claim) -> str:
         return "curve: one threshold, chosen freely; its ceilings are bounds that hold at every threshold"
@@ -386,4 +376,4 @@ def _bound(delta: float, top: float | None, errors: int, n: int) -> tuple[float,
     place = int(np.searchsorted(band.ranks, errors))
     # above the last rank no bound is below 1
     found = None if place == band.ranks.size else Budget.of(n, float(band.bounds[place]), band.level)
-    return numbers_of(found)
+    return interface.numbers_of(found)

@@ -24,15 +24,7 @@ from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.promise import OF_POOL, Error, Promise, assumed, assumed_of, with_deltas
 from pac_wrap.method.robust.shift_and_noise import Reviews
 from pac_wrap.method.source import CLASSES, Source
-from pac_wrap.method.strategies.interface import (
-    MINUS,
-    NO_COUNT,
-    Abstain,
-    Asked,
-    OneGroup,
-    asked_of,
-    ends_of,
-)
+from pac_wrap.method.strategies.interface import MINUS, NO_COUNT, Abstain, Asked, OneGroup, asked_of, ends_of
 from pac_wrap.ranks.kernels import hashes
 from pac_wrap.ranks.memory import Rank, RankedInMemory
 

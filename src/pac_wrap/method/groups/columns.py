@@ -29,16 +29,8 @@ from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_
 from pac_wrap.method.promise import OF_DRAWS, Assumption, Guarantee, assumed_of, clause_of
 from pac_wrap.method.provenance import Provenance, Traced, Traffic
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.interface import (
-    MINUS,
-    NO_COUNT,
-    Abstain,
-    Decision,
-    Found,
-    Hold,
-    asked_of,
-    none_of,
-)
+from pac_wrap.method.strategies import interface
+from pac_wrap.method.strategies.interface import MINUS, NO_COUNT, Abstain, Decision, Found, Hold, asked_of
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.tails.bounds import common_share, min_samples
 from pac_wrap.version import __version__
@@ -167,8 +159,8 @@ class Columns:
             # the smallest threshold above the number below zero is -0.0, which has its own key
             key = MINUS if isnan(edge) else floats.order_key(edge) - (not edge and copysign(1.0, edge) < 0.0)
             found, points = Found(rate, delta, errors, key, ceiling, level), (n, as_digest(digest))
-            clauses.append(clause_of(one, found, points, none_of(beyond), certified=certified))
-        separable = none_of(own["separable"])
+            clauses.append(clause_of(one, found, points, interface.none_of(beyond), certified=certified))
+        separable = interface.none_of(own["separable"])
         return Certificate(
             guarantee=request.guarantee,
             overlap=request.overlap,

@@ -10,18 +10,8 @@ from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.method.strategies.interface import (
-    Asked,
-    Claim,
-    Decision,
-    Key,
-    Ranks,
-    Strategy,
-    between,
-    binding,
-    kept,
-    one_threshold,
-)
+from pac_wrap.method.strategies import interface
+from pac_wrap.method.strategies.interface import Asked, Claim, Decision, Key, Ranks, Strategy, one_threshold
 from pac_wrap.tails.bounds import Budget, error_budget, exact_confidence
 from pac_wrap.tails.levels import local_delta, looks_of
 
@@ -100,14 +90,14 @@ class Looks(Strategy):
         return Budget(n, rate, local, errors, exact_confidence(n, rate, errors))
 
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
-        found = kept(asked, ranks, self.budget)
+        found = interface.kept(asked, ranks, self.budget)
         if self.threshold is None:
-            return between(asked, found, ranks)
+            return interface.between(asked, found, ranks)
         within: Any = True
         for one, own in zip(asked, found, strict=True):
             if own is not None:
                 within = within & is_within(self.threshold, own.key, normal=one.normal)
-        bound = binding(asked, found, "normal"), binding(asked, found, "anomalous")
+        bound = interface.binding(asked, found, "normal"), interface.binding(asked, found, "anomalous")
         alarm, clear = (one and one[1] for one in bound)
         return Decision(found, *one_threshold(order_key(self.threshold), within), alarm, clear, within)
 

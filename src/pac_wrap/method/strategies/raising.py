@@ -12,21 +12,8 @@ from pac_wrap.base.floats import ceiling_up, from_order_key, order_key, rounded_
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import LARGEST
-from pac_wrap.method.strategies.interface import (
-    MINUS,
-    PLUS,
-    REACHED,
-    Asked,
-    Claim,
-    Decision,
-    Found,
-    Ranks,
-    Strategy,
-    are_separated,
-    at_budgets,
-    check_position,
-    kept,
-)
+from pac_wrap.method.strategies import interface
+from pac_wrap.method.strategies.interface import Asked, Claim, Decision, Found, Ranks, Strategy
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, upper_bound
 from pac_wrap.tails.levels import Ladder, fixed_level, local_level
@@ -91,10 +78,10 @@ class Raise(Strategy):
     def decide(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:
         """Return the first level whose threshold both budgets allow: eq. (27)."""
         stair = staircase(_promises(asked), tuple(ranks.n), self.highest)
-        whole = tuple(own for own in kept(asked, ranks) if own is not None)
+        whole = tuple(own for own in interface.kept(asked, ranks) if own is not None)
 
         def tried(number: int) -> tuple[Found, ...]:
-            return at_budgets(asked, ranks, stair.at(number))
+            return interface.at_budgets(asked, ranks, stair.at(number))
 
         # thresholds and budgets are monotone in the rung: the first success can be bisected
         number, end = 0, len(stair.rungs)
@@ -106,8 +93,8 @@ class Raise(Strategy):
             end = some[place] if place < len(some) else end
         reached = number < len(stair.rungs)
         found = tried(min(number, len(stair.rungs) - 1)) if stair.rungs else whole
-        tau = min(found[0 if stair.normal_pays else 1].key, REACHED)
-        low, high = (tau, tau) if reached else (MINUS, PLUS)
+        tau = min(found[0 if stair.normal_pays else 1].key, interface.REACHED)
+        low, high = (tau, tau) if reached else (interface.MINUS, interface.PLUS)
         return Decision(found, low, high, found[0].key, found[1].key, reached, _separated(whole))
 
     def summary(self, claim: Claim) -> str:
@@ -157,8 +144,8 @@ class Staircase(NamedTuple):
         share = max(self.other.at_calibration * (ceiling / self.ladder.asked), self.least)
         if share != self.other.at_calibration:
             share = ceiling_up(share)
-        kept = Budget.of(self.others, share, self.other.delta)
-        return (paid, kept) if self.normal_pays else (kept, paid)
+        whole = Budget.of(self.others, share, self.other.delta)
+        return (paid, whole) if self.normal_pays else (whole, paid)
 
     def spread(self, start: int, stop: int) -> range:
         """Return the numbers of a few evenly spaced rungs from start to stop, the first included."""
@@ -202,7 +189,7 @@ def _ranks(budgets: Iterable[tuple[Budget, Budget]]) -> Iterator[Rank]:
 
 
 def _separated(found: tuple[Found, ...]) -> bool:
-    return bool(are_separated(found[0].key, found[1].key))
+    return bool(interface.are_separated(found[0].key, found[1].key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +240,7 @@ class Algorithm1(Strategy):
                 f"step must be at least {_SMALLEST_STEP}, since every level costs part of delta, got"
                 f" {self.step!r}"
             )
-        object.__setattr__(self, "position", check_position(self.position))
+        object.__setattr__(self, "position", interface.check_position(self.position))
 
     @property
     def proved(self) -> bool:
@@ -297,14 +284,14 @@ class Algorithm1(Strategy):
         plan = _planned(self, _promises(asked), tuple(ranks.n))
 
         def attempt(level: int) -> tuple[Found, ...]:
-            return at_budgets(asked, ranks, plan.budgets(level))
+            return interface.at_budgets(asked, ranks, plan.budgets(level))
 
         # budgets, and so the thresholds, are monotone in the level: the first success can be bisected
         level = bisect_left(range(plan.total), True, key=lambda level: _separated(attempt(level)))
         found = attempt(min(level, plan.total - 1))
         edges = found[0].key, found[1].key
         if level == plan.total:
-            return Decision(found, MINUS, PLUS, *edges, certified=False)
+            return Decision(found, interface.MINUS, interface.PLUS, *edges, certified=False)
         alarm, clear = map(from_order_key, edges)
         high, share = min(clear, LARGEST), self.position
         tau = order_key(min(max(alarm * (1.0 - share) + high * share, alarm), high))

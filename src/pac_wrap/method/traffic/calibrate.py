@@ -32,14 +32,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.calibrate import GroupRequest, certified
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn, groups_beside
-from pac_wrap.method.promise import (
-    Error,
-    Guarantee,
-    Population,
-    Promise,
-    assumed_of_traffic,
-    clause_of,
-)
+from pac_wrap.method.promise import Error, Guarantee, Population, Promise, assumed_of_traffic, clause_of
 from pac_wrap.method.provenance import Traffic
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.source import Source, parts_of
