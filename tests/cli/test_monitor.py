@@ -13,7 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap import Certificate, Monitor, calibrate, calibrate_labelled, certify_curve, recalibrate
+from pac_wrap import (
+    Certificate,
+    Guarantee,
+    Monitor,
+    calibrate,
+    calibrate_labelled,
+    calibrate_traffic,
+    certify_curve,
+    recalibrate,
+)
 from pac_wrap.streams.monitor import Columns, rows_of_table
 from pac_wrap.tables.table import open_table
 from support.patience import until
@@ -615,3 +624,62 @@ def test_recalibrate_follows_and_says_so(folder: Path) -> None:
     write(folder / "few.csv", "s,y\n0,0\n9,1\n")
     few = invoke("recalibrate", folder / "c.json", folder / "few.csv", *words[3:], "-o", folder / "f.json")
     assert few.code == 1
+
+
+def traffic(folder: Path) -> tuple[Certificate, pd.DataFrame]:
+    """Save a certificate of traffic, and return it with five days of 600 points; the last is not reviewed."""
+    rng = np.random.default_rng(6)
+    anomaly = rng.random(20_000) < 0.02
+    scores = rng.normal(4.0 * anomaly)
+    asked = Guarantee(max_alarms=0.05, max_false_alarms=0.01)
+    made = calibrate_traffic(scores, np.where(scores > 1.5, anomaly, np.nan), asked)
+    made.save(folder / "t.json")
+    frame = pd.DataFrame({"s": scores[:3000], "day": np.repeat([*"abcde"], 600)})
+    alarms = made.verdicts(frame["s"]) == 1
+    frame["review"] = np.where(alarms & (frame["day"] != "e"), anomaly[:3000], np.nan)
+    frame.loc[7, "s"] = np.nan
+    return made, frame
+
+
+@pytest.mark.filterwarnings("ignore::pac_wrap.MissingScoreWarning")
+def test_reviewed_alarms_of_traffic_are_monitored_by_day(folder: Path) -> None:
+    made, frame = traffic(folder)
+    words = ["monitor", folder / "t.json"]
+    more = ["--score", "s", "--state", folder / "m.json"]
+    reviewed, whole = frame[frame["day"] != "e"], Monitor(made)
+    for day, rows in reviewed.groupby("day"):
+        whole.update(
+            made.verdicts(rows["s"]), reviews=rows["review"], scores=rows["s"], id=day, together=True
+        )
+    reviewed.to_csv(folder / "t.csv", index=False)
+    done = invoke(*words, folder / "t.csv", *more, "--review", "review", "--batch", "day")
+    assert (done.code, done.err) == (0, "")
+    assert "false alarms" in done.out
+    assert (folder / "m.json").read_text() == whole.to_json()
+    # the last day is not reviewed yet: its alarms count at once, and false ones later
+    last = frame[frame["day"] == "e"]
+    last.to_csv(folder / "e.csv", index=False)
+    refusal = refused(folder, *words, folder / "e.csv", *more, "--review", "review", "--id", "e")
+    assert "alarms without a review" in refusal
+    assert "feed the batch again with late" in refusal
+    assert (folder / "m.json").read_text() == whole.to_json()
+    assert invoke(*words, folder / "e.csv", *more, "--id", "e").code == 0
+    last.assign(review=last["review"].fillna(0)).to_csv(folder / "e.csv", index=False)
+    late = ["--review", "review", "--id", "e", "--late"]
+    assert invoke(*words, folder / "e.csv", *more, *late, "--report", folder / "m.html").code == 0
+    whole.update(made.verdicts(last["s"]), scores=last["s"], id="e")
+    whole.update(made.verdicts(last["s"]), reviews=np.zeros(600), scores=last["s"], id="e", late=True)
+    assert (folder / "m.json").read_text() == whole.to_json()
+    assert [(watch.name, watch.n) for watch in whole.watches] == [("alarms", 3000), ("false alarms", 3000)]
+
+
+def test_labels_are_for_classes_and_reviews_for_traffic(folder: Path) -> None:
+    _, frame = traffic(folder)
+    frame.to_csv(folder / "t.csv", index=False)
+    more = ["--score", "s", "--state", folder / "m.json"]
+    wrong = refused(folder, "monitor", folder / "t.json", folder / "t.csv", *more, "--label", "review")
+    assert "--review is for a certificate of traffic" in wrong
+    wrong = refused(folder, "monitor", folder / "c.json", folder / "t.csv", *more, "--review", "review")
+    assert "--review is for a certificate of traffic" in wrong
+    wrong = refused(folder, "monitor", folder / "t.json", folder / "t.csv", *more, "--late")
+    assert "name their column with --label, or --review of traffic" in wrong

@@ -70,13 +70,14 @@ class _Job:
         for number, (name, rows) in enumerate(batches):
             # without names they are one batch, part by part
             told: Any = {"together": True} if self.columns.batch is not None else {"more": number > 0}
+            told["reviews" if self.monitor.asked.of_traffic else "labels"] = rows.labels
             before, one = set(self.monitor.alarms), self.monitor.certificate
             if isinstance(one, Certificate):
                 verdicts, _ = one.rule.decided(rows.scores)
             else:
                 told["groups"] = rows.groups or []
                 verdicts = decided(one.rules, rows.scores, one.lookup.places(told["groups"]))
-            self.monitor.update(verdicts, rows.labels, scores=rows.scores, id=name, late=self.late, **told)
+            self.monitor.update(verdicts, scores=rows.scores, id=name, late=self.late, **told)
             for alarm in self.monitor.alarms:
                 if alarm not in before:
                     say(str(alarm))
@@ -142,6 +143,7 @@ def monitor(
     label: Annotated[
         str | None, Option(help="The column of labels: 0/1 or true/false, empty for rows without a label.")
     ] = None,
+    review: options.Review = None,
     group: options.Group = None,
     batch: Annotated[
         str | None,
@@ -154,7 +156,9 @@ def monitor(
     name: Annotated[
         str | None, Option("--id", help="The name of this batch; a name that was used before is refused.")
     ] = None,
-    late: Annotated[bool, Option("--late", help="The rows were monitored before without labels.")] = False,
+    late: Annotated[
+        bool, Option("--late", help="The rows were monitored before without labels or reviews.")
+    ] = False,
     anomaly_label: options.AnomalyLabel = None,
     delimiter: options.Delimiter = None,
     form: Annotated[Format, Option("--format", help="Show text, json or prometheus.")] = "text",
@@ -173,6 +177,8 @@ def monitor(
     If the order may depend on them, name whole batches with --batch, such as all labels of a day.
     The rows of a batch must be adjacent, and a batch must not come again.
     Labels may be missing, or come later with --late.
+    A certificate of traffic needs --review instead: every alarm of a batch must be reviewed, other rows not.
+
     With --group, every group of the certificate is monitored by itself, and all of them share alpha.
 
     Example:
@@ -192,15 +198,18 @@ def monitor(
     if group is not None and curve is not None:
         raise InputError("--curve needs a certificate without groups; remove --curve")
     watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
+    if (label if watched.asked.of_traffic else review) is not None:
+        raise InputError("--review is for a certificate of traffic, and --label for any other; use the other")
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, report)
     options.check_report(report, "a monitor", options.PAGES)
+    marks = label if review is None else review
     for option, given in (("--anomaly-label", anomaly_label is not None), ("--late", late)):
-        if given and label is None:
-            raise InputError(f"{option} needs labels; name their column with --label")
+        if given and marks is None:
+            raise InputError(f"{option} needs labels; name their column with --label, or --review of traffic")
     if batch is not None and name is not None:
         raise InputError("--batch names the batch of each row already; remove --id")
-    columns = Columns(score, label, group, anomaly_label, batch)
+    columns = Columns(score, marks, group, anomaly_label, batch)
     job = _Job(watched, columns, delimiter, name, late, state, output, form, report)
     with held(state):
         if state.exists():

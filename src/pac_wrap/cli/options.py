@@ -82,6 +82,12 @@ Delimiter = Annotated[
     str | None, Option(help="The delimiter of a CSV, one character or tab; by default read from its header.")
 ]
 Group = Annotated[str | None, Option(help="The column of groups, such as tenants; each has its own promise.")]
+Review = Annotated[
+    str | None,
+    Option(
+        help="Of traffic: the column of what reviews found, 1 (right), 0 (wrong) or empty (not reviewed)."
+    ),
+]
 DeltaFpr = Annotated[float | None, Option(help="Chance that the FPR ceiling does not hold; by default 0.05.")]
 DeltaFnr = Annotated[float | None, Option(help="Chance that the FNR ceiling does not hold; by default 0.05.")]
 Form = Annotated[
@@ -204,12 +210,7 @@ class Reading:
         Option(help="The column that names the kind of each point; the ceilings hold for every kind."),
     ] = None
     group: Group = None
-    review: Annotated[
-        str | None,
-        Option(
-            help="Of traffic: the column of what reviews found, 1 (right), 0 (wrong) or empty (not reviewed)."
-        ),
-    ] = None
+    review: Review = None
     answers: Annotated[
         list[str] | None,
         Option(help="A file with reviews, such as pac-wrap review writes, filled in; may be repeated."),

@@ -380,7 +380,7 @@ class Lineage:
         if not (overlap.keeps_delta if self.ledger else overlap.proved):
             yield f"the delta of {overlap} is not its share in the lineage"
         for promise in guarantee.promises:
-            name = f"delta_{promise.name.lower()}"
+            name = f"delta_{promise.rate.lower()}"
             if promise.of.kind is None and promise.delta != self.delta(getattr(self, name)):
                 yield f"{name} is not its share in the lineage"
 

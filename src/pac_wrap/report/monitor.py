@@ -7,7 +7,7 @@ from typing import Any, Final
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.base.text import amount
 from pac_wrap.method.groups.values import text_of
-from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, Watch, called, evidence_text
+from pac_wrap.method.monitoring.alarm import REVIEWED, SCORES, UNDECIDED, Alarm, Watch, called, evidence_text
 from pac_wrap.method.monitoring.monitor import Member, Monitor
 from pac_wrap.report.account import Account, Figure, Item, Section, Status, Table, only, sentence
 
@@ -15,6 +15,9 @@ _PREFIX: Final = "pac_wrap_monitor"
 _TITLES: Final = {
     "FPR": "False alarms among labelled normal points",
     "FNR": "Missed anomalies among labelled ones",
+    "alarms": "Alarms among all points",
+    "false alarms": "False alarms among all points",
+    "wrong alarms": "Wrong alarms among reviewed ones",
     UNDECIDED: "Undecided points",
     SCORES: "All scores, without labels",
 }
@@ -47,9 +50,10 @@ def account_of_monitor(monitor: Monitor) -> Account:
             known["groups"].append(whose | _content(monitor, one))
     else:
         known = _content(monitor, monitor.members[()])
-        if monitor.unscored:
+        if monitor.unscored and not monitor.asked.of_traffic:
             notes.append(f"Not counted: {amount(monitor.unscored, 'row')} without a score.")
-        notes += (f"The {name} is not monitored: no data can contradict it." for name in known["unwatched"])
+        unwatched = monitor.members[()].unwatched(monitor.asked)
+        notes += (sentence(f"not monitored: {name}, since {why}") for name, why in unwatched.items())
     if len(alarms) > MOST_DRAWN:
         notes.insert(0, f"The JSON has {amount(len(alarms) - MOST_DRAWN, 'more alarm')}.")
     within = "" if monitor.table is None else " Rows are counted within each group."
@@ -91,7 +95,7 @@ def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
         asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
         for alarm in member.alarms
     ]
-    unwatched = member.unwatched(monitor.asked)
+    unwatched = tuple(member.unwatched(monitor.asked))
     return {"unscored": member.unscored, "unwatched": unwatched, "watches": watches, "alarms": alarms}
 
 
@@ -106,11 +110,15 @@ def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
             chance = f"{rounded_up(watch.alpha)}, plus {rounded_up(watch.delta)} for a wrong ceiling"
             rows.append((name + watch.name, share, allowed, chance))
     caption = "Rates with their confidence sequences, which hold at all times."
+    order = (
+        "Neither the choice of the labelled rows nor the order of the labels may depend on scores or"
+        " verdicts; only the rows of one batch, which count together, may come in any order."
+    )
+    if any(watch.name in REVIEWED for _, one in members for watch in one.watches):
+        order = "A batch counts once all its alarms are reviewed; batches count in the order they came in."
     return (
         f"While all rates keep their ceilings, the chance that any alarm is ever raised is at most {alpha},"
-        " which the rates share. The chances that a ceiling is wrong come on top. Neither the choice of the"
-        " labelled rows nor the order of the labels may depend on scores or verdicts; only the rows of one"
-        " batch, which count together, may come in any order.",
+        f" which the rates share. The chances that a ceiling is wrong come on top. {order}",
         Table(("Rate", "So far", "Ceiling", "Chance of a false alarm, ever"), tuple(rows), caption),
     )
 
@@ -137,7 +145,7 @@ def monitor_metrics(monitor: Monitor) -> str:
     ]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
         ("rows_total", "counter", "Rows so far.", [({}, monitor.rows)]),
-        ("unscored_total", "counter", "Rows without a score, not counted.", unscored),
+        ("unscored_total", "counter", "Rows without a score.", unscored),
         ("unwatched_total", "counter", "Rows of groups that are not monitored.", apart),
         ("points_total", "counter", "Points that count for a rate.", [(of, one.n) for one, of in watches]),
         ("errors_total", "counter", "Errors, or undecided points.", [(of, one.count) for one, of in shares]),

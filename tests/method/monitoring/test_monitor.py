@@ -167,7 +167,7 @@ def test_a_promise_that_nothing_can_contradict_is_not_watched() -> None:
         certificate = calibrate(range(1000), [])
     monitor = Monitor(certificate, alpha=0.02)
     assert [(watch.name, watch.alpha) for watch in monitor.watches] == [("FPR", 0.02)]
-    assert monitor.members[()].unwatched(monitor.asked) == ("FNR",)
+    assert monitor.members[()].unwatched(monitor.asked) == {"FNR": "no data can contradict it"}
     assert "not monitored: FNR, since no data can contradict it" in str(monitor)
     with pytest.warns(UserWarning, match="nothing is promised"):
         nothing = calibrate([0.0], [1.0])

@@ -1,7 +1,7 @@
 """The monitored quantities, each with its limit and evidence, and the alarms of a monitor."""
 
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import exp, inf, isfinite, log, nextafter
 from typing import Any, Final
@@ -18,7 +18,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.values import Group
 from pac_wrap.method.monitoring.bets import Bets, Placed, Reached, confidence_sequence, wait
-from pac_wrap.method.promise import Error, refuse_tolerance
+from pac_wrap.method.promise import Error, Promise, refuse_tolerance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.tails.bounds import Rate
@@ -32,7 +32,12 @@ _FATES: Final = {
     "FPR": ("normal points", "are false alarms"),
     "FNR": ("anomalous points", "are missed"),
     UNDECIDED: ("points", "are undecided"),
+    "alarms": ("points", "raise an alarm"),
+    "false alarms": ("points", "are false alarms"),
+    "wrong alarms": ("alarms", "are wrong"),
 }
+# what needs a review of every alarm
+REVIEWED: Final = ("false alarms", "wrong alarms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,8 @@ class Alarm:
     Attributes
     ----------
     watch : str
-        What the alarm is about: "FPR", "FNR", "undecided" or "scores".
+        What the alarm is about: "FPR", "FNR", "undecided" or "scores"; of traffic "alarms", "false alarms" or
+        "wrong alarms".
     row, since : int
         The row at which the evidence reached 1/alpha, and the row at which the change probably began. Rows
         are counted from 1 over all batches, within `groups` where there are groups.
@@ -100,8 +106,9 @@ class Alarm:
         batch = "" if self.id is None else f" in batch {quoted(self.id)}"
         low, high = self.between or (0.0, 0.0)
         what, fate = _FATES.get(self.watch, ("scores", f"lie from {low:.6g} to {high:.6g}"))
+        head = f"too many {self.watch}" if self.watch.endswith("alarms") else f"{self.watch} alarm"
         return (
-            f"{whose}{self.watch} alarm at row {self.row:,}{batch}: {self.count:,} of {self.n:,} {what} since"
+            f"{whose}{head} at row {self.row:,}{batch}: {self.count:,} of {self.n:,} {what} since"
             f" row {self.since:,} {fate}, {self.count / self.n:.3g} where {rounded_up(self.limit)} is allowed"
             f" (e-value {evidence_text(self.log_evidence)}){f'; {NEW_LABELS}' if self.noisy else ''}"
         )
@@ -260,9 +267,8 @@ class Watch:
         bar = -log(self.alpha) if watching else None
         if together:  # their order has no effect: a start gets the first row, an alarm the last, eq. (130)
             placed, reached = bets.took_together(self.placed, cells, before + 1, bar)
-            height = float(bets.log_evidence(placed))
-            heights = [height if before + mark == after else self.log_evidence for mark in marks.tolist()]
-            row = after
+            earlier, height, row = self.log_evidence, float(bets.log_evidence(placed)), after
+            heights = [height if before + mark == after else earlier for mark in marks.tolist()]
         else:
             stops = np.searchsorted(places, marks)
             placed, heights, reached = bets.took(self.placed, cells, before + 1 + places, stops, bar)
@@ -295,26 +301,34 @@ class Watch:
         if self.ceiling is not None:
             share = f"{self.rate}, allowed {rounded_up(self.ceiling)}"
         evidence = f"{evidence_text(self.log_evidence)} (alarm at {1.0 / self.alpha:.6g})"
-        return f"{self.name:<10} {share}; evidence against the promise: {evidence}"
+        width = 12 if self.name.endswith("alarms") else 10
+        return f"{self.name:<{width}} {share}; evidence against the promise: {evidence}"
 
 
 def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
     """Return the monitored quantities of a certificate and a curve, before any point."""
-    kept, rule = [one for one in kept_by(certificate) if one is not None], certificate.rule
+    traffic, rule = certificate.traffic is not None, certificate.rule
+    kept = certificate.promises if traffic else [one for one in kept_by(certificate) if one is not None]
     # a verdict that is never given has no errors to count
-    given = {Error.FALSE_ALARM: rule.anomaly_from < inf, Error.MISS: rule.normal_below > -inf}
+    given = dict.fromkeys(Error, rule.anomaly_from < inf) | {Error.MISS: rule.normal_below > -inf}
     # with very noisy labels, any share of errors is possible while a ceiling holds: nothing contradicts it
     found: list[tuple[Any, ...]] = [
-        (one.name, one.delta, one.counted, None, one.label_noise is not None)
+        (name_of(one), one.delta, _limit(one), None, one.label_noise is not None)
         for one in kept
-        if one.counted < 1.0 and given[one.error]
+        if given[one.error] and not why_unseen(one, traffic) and _limit(one) < 1.0
     ]
+    if traffic:  # two promises about false alarms have one limit, the lower
+        names = dict.fromkeys(one[0] for one in found)
+        found = [min((one for one in found if one[0] == name), key=lambda one: one[2]) for name in names]
     if (limit := _undecided(certificate)) is not None:
         found.append((UNDECIDED, *limit))
     if curve is not None:
         refuse_tolerance(certificate.guarantee, "a curve", "remove it; the rest is monitored without it")
         if (hull := hull_of(curve)) is not None:
             found.append((SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
+    if not found and traffic:
+        told = dict.fromkeys(why_unseen(one, traffic) or "no alarm is ever raised" for one in kept)
+        raise InputError(f"nothing can be monitored: {', and '.join(told) or 'nothing is certified'}")
     if not found and not any(given.values()):
         raise InputError("every point is left undecided, so nothing can be monitored; label more points")
     if not found:
@@ -323,6 +337,25 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
             " nothing can be monitored; ask for lower ceilings, or tolerate fewer lost labels"
         )
     return tuple(Watch.of(alpha / len(found), *one) for one in found)  # eq. (129)
+
+
+def name_of(promise: Promise) -> str:
+    """Return the name of what is monitored for a promise: of traffic, the errors among all points."""
+    return f"{promise.error}s" if promise.of_traffic and promise.error is not Error.MISS else promise.name
+
+
+def why_unseen(promise: Promise, traffic: bool) -> str | None:
+    """Return why reviews of alarms cannot contradict a promise; None if they can, or labels are given."""
+    if promise.by_coins:
+        return "coins leave alarms without a review"
+    return "reviews of alarms show no missed anomaly" if traffic and promise.error is Error.MISS else None
+
+
+def _limit(promise: Promise) -> float:
+    """Return the largest share of errors that may show while a promise holds: eqs. (76) and (150)."""
+    if promise.reviews is None:
+        return promise.counted
+    return replace(promise.reviews, mistaken=0.0).before(promise.ceiling)
 
 
 def _undecided(certificate: Certificate) -> tuple[float, float] | None:

@@ -33,10 +33,20 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts
-from pac_wrap.method.monitoring.alarm import Alarm, Counts, Points, Watch, watches_of
+from pac_wrap.method.monitoring.alarm import (
+    REVIEWED,
+    Alarm,
+    Counts,
+    Points,
+    Watch,
+    name_of,
+    watches_of,
+    why_unseen,
+)
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.provenance import MOST_ANCESTORS, Lineage
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.traffic.calibrate import as_reviews, calibrate_traffic
 from pac_wrap.version import __version__
 
 _HEADER: Final = {"format": "pac-wrap monitor", "schema": 3}
@@ -58,19 +68,36 @@ KINDS_APART: Final = (
 
 
 class Batch(NamedTuple):
-    """The verdicts of rows, whether each has a score, the labels (0, 1 or -1 for none), and the scores."""
+    """The verdicts of rows, whether each has a score, the labels (0, 1 or -1 for none), and the scores.
+
+    Reviews of traffic are labels, too; `reviewed` tells whether all alarms have one.
+    """
 
     verdicts: NDArray[np.int8]
     scored: NDArray[np.bool_]
     labels: NDArray[np.int8]
     scores: Scores | None = None
+    reviewed: bool = False
+
+    def with_reviews(self, verdicts: ArrayLike, reviews: ArrayLike) -> "Batch":
+        """Return the batch with the reviews of its alarms; it is refused while one has none."""
+        check_aligned("verdicts", verdicts, "reviews", reviews)
+        check_same_length("verdicts", self.verdicts.size, "reviews", np.size(reviews))
+        labels, alarms = as_reviews(reviews, self.verdicts.size), self.verdicts == Verdict.ANOMALY
+        if (waiting := np.flatnonzero(alarms & (labels == _UNLABELLED))).size:
+            raise InputError(
+                f"every alarm of a batch must be reviewed before the batch counts, got"
+                f" {amount(waiting.size, 'alarm')} without a review, the first at position"
+                f" {int(waiting[0])}; leave out reviews for now, and feed the batch again with late=True"
+            )
+        return self._replace(labels=labels, reviewed=True)
 
     def divided(self, watchers: Counts) -> Iterator[tuple[int, "Batch"]]:
         """Yield each unit with its part of the batch, without scores; `watchers` has the unit of each row."""
         order = np.argsort(watchers, kind="stable")
         found, starts = np.unique(watchers[order], return_index=True)
         for watcher, own in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
-            yield watcher, Batch(self.verdicts[own], self.scored[own], self.labels[own])
+            yield watcher, Batch(self.verdicts[own], self.scored[own], self.labels[own], None, self.reviewed)
 
 
 def read_batch(
@@ -153,10 +180,11 @@ class Member:
         ordered = tuple(sorted(alarms, key=lambda alarm: alarm.row))
         return Member(self.place, tuple(fed), rows, unscored, step, ordered)
 
-    def unwatched(self, asked: Guarantee) -> tuple[str, ...]:
-        """Return the requested promises that are not monitored, because no data could contradict them."""
-        names = dict.fromkeys(promise.name for promise in asked.promises)
-        return tuple(name for name in names if name not in {watch.name for watch in self.watches})
+    def unwatched(self, asked: Guarantee) -> dict[str, str]:
+        """Return the requested promises that are not monitored, and why no data could contradict them."""
+        names = {watch.name for watch in self.watches}
+        unseen = [one for one in asked.promises if name_of(one) not in names]
+        return {one.name: why_unseen(one, asked.of_traffic) or "no data can contradict it" for one in unseen}
 
     def problems(self, fresh: "Member") -> Iterator[str]:
         """Yield contradictions within the state, or with the state before any row."""
@@ -186,6 +214,13 @@ class Member:
 
 def _points(watch: Watch, batch: Batch, late: bool) -> Points:
     """Return the places of the rows that a monitored quantity counts, and the cell of each."""
+    alarms = batch.verdicts == Verdict.ANOMALY
+    if watch.name == "alarms":  # points without a score come, too, and raise none
+        return (_NONE, _NONE) if late else (np.arange(alarms.size), alarms.astype(np.int64))
+    if watch.name in REVIEWED:
+        counted = alarms if watch.name == "wrong alarms" else np.ones_like(alarms)
+        places = np.flatnonzero(counted & batch.reviewed)
+        return places, (alarms & (batch.labels == 0))[places].astype(np.int64)
     if watch.name in _ERRORS:
         label, error = _ERRORS[watch.name]
         places = np.flatnonzero(batch.labels == label)
@@ -250,6 +285,10 @@ class Monitor:
     certificate tolerates label noise, new labels are assumed to be no noisier; label noise changes with the
     prevalence. Rows without a score are not counted. Several threads may feed one monitor.
 
+    A certificate of traffic needs `reviews` of alarms instead of labels: eq. (150). Points that raise no
+    alarm need none. The rows of a batch count together, and false alarms once all its alarms are reviewed.
+    Feed all batches, also those without an alarm, in the order in which they came.
+
     Each group of a `GroupCertificate` is monitored by itself, and the groups share alpha equally. The groups
     of a pool are monitored together: their rows must come mixed, in the shares of the calibration. Groups
     without a promise and new groups are not monitored; `unpromised` and `unseen` count their rows.
@@ -289,10 +328,6 @@ class Monitor:
     ) -> None:
         if not isinstance(certificate, Certificate | GroupCertificate):
             raise no_certificate(certificate)
-        if isinstance(certificate, Certificate) and certificate.traffic is not None:
-            raise InputError(
-                "a monitor watches the error rates of classes; this certificate is about traffic"
-            )
         if isinstance(certificate, Certificate) and certificate.by_kind:
             raise InputError(f"certificate must be without kinds; {KINDS_APART}")
         if curve is not None and not isinstance(curve, Curve):
@@ -362,6 +397,7 @@ class Monitor:
         verdicts: ArrayLike,
         labels: ArrayLike | None = None,
         *,
+        reviews: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         scores: ArrayLike | None = None,
         id: str | None = None,
@@ -379,6 +415,8 @@ class Monitor:
             1 (anomaly), 0 (normal) or -1 (abstain) for each row.
         labels : array-like, optional
             The label of each row; None, NaN or NA for a row without a label (so far).
+        reviews : array-like, optional
+            For a certificate of traffic: 1 (right) or 0 (wrong) for each alarm; other rows may have none.
         groups : array-like, optional
             The group of each row, if the certificate has groups.
         scores : array-like of float, optional
@@ -387,7 +425,7 @@ class Monitor:
             The name of the batch. The name of one of the last 1,000 batches raises an error, except once
             with `late`.
         late : bool
-            Whether these rows were fed before without their labels; then only FPR and FNR count them.
+            Whether these rows were fed before without their labels or reviews, which alone count now.
         more : bool
             Whether these rows continue the batch that was fed last, under the same `id`.
         together : bool
@@ -397,7 +435,11 @@ class Monitor:
 
         """
         places = self._places(verdicts, groups)
+        if (labels if self.asked.of_traffic else reviews) is not None:
+            raise InputError("reviews are for a certificate of traffic, and labels for any other; swap them")
         batch = read_batch(verdicts, labels, scores, self._anomaly_label)
+        if reviews is not None:
+            batch = batch.with_reviews(verdicts, reviews)
         rows, unseen, unpromised = batch.verdicts.size, 0, 0
         parts: list[tuple[int, Batch]] = [(0, batch)]
         if places is not None:
@@ -416,7 +458,8 @@ class Monitor:
             members = dict(self._members)
             for place, own in parts:
                 member = members.get(place) or self._fresh(place)
-                members[place] = member.fed(own, id, late=late, together=together)
+                whole = together or self.asked.of_traffic
+                members[place] = member.fed(own, id, late=late, together=whole)
             self._members, self._ids = members, ids
             self.rows, self.batches = self.rows + rows, self.batches + (not more)
             self.unseen, self.unpromised = self.unseen + unseen, self.unpromised + unpromised
@@ -504,8 +547,7 @@ class Monitor:
             head += f", {self.unscored:,} of them without a score" if self.unscored else ""
             lines = [*map(str, member.watches)]
             lines += [
-                f"not monitored: {name}, since no data can contradict it"
-                for name in member.unwatched(self.asked)
+                f"not monitored: {name}, since {why}" for name, why in member.unwatched(self.asked).items()
             ]
         else:
             head += f"; {len(self._members):,} of {self.size:,} monitored groups occurred"
@@ -520,7 +562,8 @@ class Monitor:
         """Sentences about rows and promises of groups that are not monitored."""
         partly = sum(bool(member.unwatched(self.asked)) for member in self._members.values())
         told = {
-            f"not monitored: {amount(self.unscored, 'row')} without a score": self.unscored,
+            f"not monitored: {amount(self.unscored, 'row')} without a score": self.unscored
+            * (not self.asked.of_traffic),
             f"not monitored: {amount(self.unseen, 'row')} of groups never seen at calibration": self.unseen,
             f"not monitored: {amount(self.unpromised, 'row')} of groups without a promise": self.unpromised,
             f"monitored for one promise only: {amount(partly, 'group')}; the other cannot be broken": partly,
@@ -608,7 +651,7 @@ def recalibrate(
     certificate : Certificate
         The certificate that the new one follows.
     scores, labels : array-like
-        One score by the present detector, and one label, per new point.
+        One score by the present detector, and one label, per new point; of traffic, one review or none.
     last : int, optional
         The number of points to use, counted from the end; by default all.
     ledger : bool
@@ -640,17 +683,21 @@ def recalibrate(
     """
     if not isinstance(certificate, Certificate):
         raise no_certificate(certificate, GroupCertificate=_AGAIN)
-    if certificate.by_kind or certificate.traffic is not None:
-        of = "without kinds" if certificate.traffic is None else "of labelled classes, not of traffic"
-        raise InputError(f"certificate must be {of}; {_AGAIN}")
+    traffic = certificate.traffic is not None
+    if certificate.by_kind or (traffic and certificate.fnr.asked is not None):
+        much = "kinds" if certificate.by_kind else "max_fnr of traffic"
+        raise InputError(f"certificate must be without {much}; {_AGAIN}")
     check_aligned("scores", scores, "labels", labels)
-    values, mask = as_array(scores, "scores"), as_anomaly_mask(labels, anomaly_label)
-    check_same_length("scores", values.size, "labels", mask.size)
+    values, mask = as_array(scores, "scores"), None if traffic else as_anomaly_mask(labels, anomaly_label)
+    marks = np.asarray(labels) if mask is None else mask
+    check_same_length("scores", values.size, "labels", marks.size)
     if last is not None:
         kept = check_positive("last", last)
-        values, mask = values[-kept:], mask[-kept:]
+        values, marks = values[-kept:], marks[-kept:]
     asked, place = successor(certificate, bool(ledger))
-    made = calibrate(values[~mask], values[mask], asked, overlap=certificate.overlap)
+    if traffic:
+        return replace(calibrate_traffic(values, marks, asked), lineage=place)
+    made = calibrate(values[~marks], values[marks], asked, overlap=certificate.overlap)
     return replace(made, lineage=place)
 
 
