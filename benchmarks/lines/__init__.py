@@ -14,6 +14,7 @@ NAMES = (
     "violation",
     "startup",
     "labels",
+    "reviewed",
     "classes",
     "groups",
     "curve",

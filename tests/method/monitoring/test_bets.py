@@ -101,6 +101,18 @@ def test_parts_do_not_matter(parts: list[list[int]], alpha: float) -> None:
         np.testing.assert_array_equal(one, two)
 
 
+def test_the_past_has_the_same_digits_however_many_stops_a_part_has() -> None:
+    bets, stops = Bets.above(0.26), np.arange(1000, 200_001, 1000)
+    labels = (np.random.default_rng(1).random(200_000) < 0.2).astype(np.int64)
+    _, whole, _ = bets.took(bets.unplaced(), labels, np.arange(1, labels.size + 1), stops, None)
+    placed, alone = bets.unplaced(), []
+    for stop in stops:
+        part, rows = labels[stop - 1000 : stop], np.arange(stop - 999, stop + 1)
+        placed, heights, _ = bets.took(placed, part, rows, np.array([1000]), None)
+        alone += heights
+    assert whole == alone
+
+
 @settings(max_examples=examples(60))
 @given(st.lists(st.integers(0, 1), max_size=300), st.sampled_from([0.5, 0.05, 0.001]))
 def test_the_first_label_that_reaches_the_bar_is_found(labels: list[int], alpha: float) -> None:

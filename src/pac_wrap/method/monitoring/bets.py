@@ -217,10 +217,9 @@ class Bets:
             if bar is not None and found is None:
                 found = self._first(placed, cells[done:end], bar)
                 found = None if found is None else found._replace(point=done + found.point)
-            if here := [stop for stop in waiting if stop <= end]:
-                parts = [placed.cells + self._counted(cells[done:stop]) for stop in here]
-                heights += np.asarray(self.log_evidence(placed, np.stack(parts))).tolist()
-                waiting = waiting[len(here) :]
+            while waiting and waiting[0] <= end:  # one by one: several at once round as many as they are
+                part = placed.cells + self._counted(cells[done : waiting.pop(0)])
+                heights.append(float(self.log_evidence(placed, part)))
             placed = placed._replace(cells=placed.cells + self._counted(cells[done:end]))
             done = end
         return placed, heights, found
