@@ -81,8 +81,7 @@ def account_of_traffic(
     if scores is not None:
         if not certificate.verify(scores, anomalous, reviews=reviews, audits=audits):
             raise InputError(
-                "these scores and reviews are not those the certificate was made from; pass all that"
-                " calibrated, in the same order"
+                "the certificate was made from other scores or reviews; pass all that calibrated"
             )
         own = _Own(certificate, scores, reviews, {"anomalous": anomalous, "audits": audits})
         alt = f"Histogram of the highest scores, by review. {first[0]}"
@@ -113,9 +112,7 @@ class _Own:
         self.certificate, self._more = certificate, more
         self.scores = rounded(as_scores(scores, "scores", missing=True), certificate.score_type)
         self.verdicts = as_reviews(reviews, self.scores.size)
-        asked = [
-            one.asked for one in certificate.of("normal") if one.asked and one.of.error is not Error.ALARM
-        ]
+        asked = _reviewed(certificate)
         self._coin = min((one.reviews.rate for one in asked if one.reviews), default=1.0)
         # the highest scores without a review; what coins passed over stays so
         unseen = np.flatnonzero((self.verdicts < 0) & ~np.isnan(self.scores) & bool(asked))
@@ -132,11 +129,12 @@ class _Own:
     @property
     def wrong_left(self) -> int | None:
         """After how many more wrong alarms no review lowers the threshold; None if that is unknown."""
-        own = [one for one in self.certificate.of("normal") if one.of.error is not Error.ALARM]
-        if len(own) != 1 or own[0].of.label == "alarms" or not self.waiting.size or self._coin < 1.0:
+        own = [one.errors for one in self.certificate.clauses if one.of.error is Error.FALSE_ALARM]
+        alone = len(_reviewed(self.certificate)) == 1 and self._coin == 1.0
+        if not (alone and self.waiting.size and own) or own[0] is None:
             return None
         above = self.scores >= self.scores[self.waiting[0]]
-        return max(0, (own[0].errors or 0) + 1 - int(np.count_nonzero(above & (self.verdicts == 0))))
+        return max(0, own[0] + 1 - int(np.count_nonzero(above & (self.verdicts == 0))))
 
     def cases(self) -> Iterator[dict[str, Any]]:
         """Yield the certificate, and those after the next reviews: all right, and as many as until now."""
@@ -286,7 +284,7 @@ def _facts(certificate: Certificate) -> Iterator[Fact]:
         spent = "" if used is None else f", {used:,} used"
         errors = amount(one.errors or 0, one.of.error.value).replace("misss", "misses")
         budgets += [f"{errors} among {one.n:,} {among}{spent}"] if one.kept else []
-    yield from facts_of("allowed", budgets)
+    yield from facts_of("allowed", list(dict.fromkeys(budgets)))
     yield from facts_of("review", list(_unreviewed(certificate)))
     yield Fact("assumes", sentences.briefly(certificate.assumptions))
     yield from sentences.made_facts(certificate)
@@ -299,17 +297,22 @@ def _used(one: Clause, seen: Traffic) -> int | None:
     return seen.wrong if one.asked is not None and one.asked.by_coins else seen.alarms - seen.right
 
 
+def _reviewed(certificate: Certificate) -> list[Promise]:
+    """Return the promises about alarms that need reviews."""
+    own = (one for one in certificate.of("normal") if one.of.error is not Error.ALARM)
+    return [one.asked for one in own if one.asked is not None]
+
+
 def _unreviewed(certificate: Certificate) -> Iterator[str]:
     """Yield what the alarms without a review mean."""
-    left = _seen(certificate).unreviewed
-    asked = [one.asked for one in certificate.of("normal") if one.asked and one.of.error is not Error.ALARM]
-    if left and asked and _seen(certificate).wrong is not None:
-        counts = (
-            f"count{'s' * (left == 1)} as wrong; each one that is found right makes room for another alarm"
-        )
-        if any(one.by_coins for one in asked):
-            counts = "passed over by the coin, which do not count as wrong"
-        yield f"{amount(left, 'alarm')} without a review {counts}"
+    seen, asked = _seen(certificate), _reviewed(certificate)
+    alarms = f"{amount(seen.unreviewed, 'alarm')} without a review"
+    if not (seen.unreviewed and asked) or seen.wrong is None:
+        return
+    if any(one.by_coins for one in asked):
+        yield f"{alarms}, passed over by the coin, did not count as wrong"
+    else:
+        yield f"{alarms} counted as wrong; each one that is found right makes room for another alarm"
 
 
 def _practice(certificate: Certificate) -> Section:
@@ -340,10 +343,8 @@ def _next(certificate: Certificate, own: _Own | None) -> Iterator[Section]:
     items: tuple[Item, ...] = ()
     left = None if own is None else own.wrong_left
     if own is not None and own.audits_left:
-        steps.append(
-            f"{amount(own.audits_left, 'point')} drawn for audit without a review count as missed anomalies:"
-            " review these first."
-        )
+        left_out = amount(own.audits_left, "audit")
+        steps.append(f"{left_out} without a review counted as missed anomalies: review these first.")
     if own is not None and len(cases) > 1:
         n = amount(own.waiting.size, "highest score")
         if [*cases[1].values()][2:] == [*cases[0].values()][2:]:
