@@ -22,16 +22,8 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, as_anomaly_mask, as_scores, missing_places, score_type
 from pac_wrap.base.floats import Floats, ScoreType
+from pac_wrap.engines import frames
 from pac_wrap.engines.files import InspectedFiles, Layout
-from pac_wrap.engines.frames import (
-    Engine,
-    LabelCounts,
-    Names,
-    import_package,
-    knows_names,
-    require_columns,
-    scorer,
-)
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
@@ -54,11 +46,13 @@ _SAMPLED: Final = 4
 _SETS: Final = np.array(SETS, dtype=object)
 
 
-class _Dask(Engine):
+class _Dask(frames.Engine):
     packages = ("dask.dataframe",)
 
-    def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
-        if not isinstance(df, import_package("dask.dataframe", "dask").DataFrame):
+    def check(
+        self, df: Any, numbers: frames.Names = (), labels: frames.Names = (), groups: frames.Names = ()
+    ) -> None:
+        if not isinstance(df, frames.import_package("dask.dataframe", "dask").DataFrame):
             kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
             raise InputError(
                 f"df must be a DataFrame of dask.dataframe, got {kind}; make one, for example with"
@@ -66,7 +60,7 @@ class _Dask(Engine):
             )
         from pandas.api import types
 
-        require_columns([*labels, *groups, *numbers], list(df.columns))
+        frames.require_columns([*labels, *groups, *numbers], list(df.columns))
         for name in numbers:
             kind = df.dtypes[name]
             known = (types.is_numeric_dtype, types.is_bool_dtype, types.is_object_dtype)
@@ -75,7 +69,7 @@ class _Dask(Engine):
                     f"column {name!r} must hold numbers, but its type is {kind}; pick another column"
                 )
 
-    def source(self, df: Any, columns: Names, anomaly_label: object, called: str) -> Source:
+    def source(self, df: Any, columns: frames.Names, anomaly_label: object, called: str) -> Source:
         rows = df[[*columns]]
         if len(columns) == 2:
             return _pairs(rows, anomaly_label)
@@ -86,7 +80,7 @@ class _Dask(Engine):
             _numbered(rows, (name, *found), anomaly_label, score_type)[["score", "place"]], 1, found
         )
 
-    def grouped(self, df: Any, columns: Names, anomaly_label: object) -> "GroupedFrame":
+    def grouped(self, df: Any, columns: frames.Names, anomaly_label: object) -> "GroupedFrame":
         return GroupedFrame(df[[*columns]], anomaly_label)
 
     def traffic(self, df: Any, columns: TrafficColumns) -> tuple[Source, int]:
@@ -115,16 +109,14 @@ class _Dask(Engine):
 
     @contextmanager
     def reading(self, found: InspectedFiles, columns: tuple[str, ...], master: str | None) -> Iterator[Any]:
-        import dask.dataframe as frames
+        from dask.dataframe import concat
 
         with _workers(master), _refusing(found.files):
-            frame = frames.concat(
-                [read(found.reader, *layout, columns) for layout in found.by_layout.items()]
-            )
+            frame = concat([read(found.reader, *layout, columns) for layout in found.by_layout.items()])
             # texts are parsed once
             yield frame if found.reader == "read_parquet" else frame.persist()
 
-    def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
+    def marked(self, frame: Any, score: str, choose: Callable[[frames.LabelCounts], Sequence[str]]) -> Any:
         marks = choose(_first_labels(sum_over_partitions(_count_labels, *partitions_of(frame))))
         return frame.assign(label=frame["label"].isin(list(marks)))
 
@@ -156,14 +148,14 @@ def answered(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, 
 def partitions_of(df: Any) -> tuple[list[Any], dict[Any, Any]]:
     """Return the keys of a frame's partitions, and the graph that computes them; see Dask's collections."""
     # tuning would put small files together, and a partition's number would no longer be the one a user sees
-    with import_package("dask", "dask").config.set({"optimization.tune.active": False}):
+    with frames.import_package("dask", "dask").config.set({"optimization.tune.active": False}):
         frame = df.optimize()
     return list(frame.__dask_keys__()), dict(frame.__dask_graph__())
 
 
 def sum_over_partitions(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, Any]) -> Any:
     """Return the sum of task(number, partition) over all partitions, added on the workers in a tree."""
-    delayed = import_package("dask.delayed", "dask")
+    delayed = frames.import_package("dask.delayed", "dask")
     name = f"pac-wrap-{uuid4().hex}"
     # the task has a key of its own, so that it travels once to each worker
     added: dict[Any, Any] = {name: task}
@@ -323,10 +315,10 @@ def _scored(frame: Any, detector: Any) -> Any:
     if frame.empty:
         return Series(np.empty(0), index=frame.index)
     rows = frame
-    if not knows_names(detector):
+    if not frames.knows_names(detector):
         nullable = any(is_extension_array_dtype(kind) for kind in frame.dtypes)
         rows = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
-    return Series(scorer(detector)(rows), index=frame.index)
+    return Series(frames.scorer(detector)(rows), index=frame.index)
 
 
 def answer_of(task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
@@ -374,7 +366,7 @@ _ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError, OSErro
 @contextmanager
 def _workers(master: str | None) -> Iterator[None]:
     """Compute on the workers of a scheduler, or else in threads of this process."""
-    config = import_package("dask", "dask").config
+    config = frames.import_package("dask", "dask").config
     if master is None:
         # the work is Arrow's and NumPy's, which let threads run; processes would cost seconds to start
         with config.set(scheduler="threads"):
@@ -382,7 +374,7 @@ def _workers(master: str | None) -> Iterator[None]:
         return
     try:
         # one that is made the default and then not reached would stay the default
-        client = import_package("distributed", "dask").Client(master, set_as_default=False)
+        client = frames.import_package("distributed", "dask").Client(master, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"there is no Dask scheduler at {master}: {reason}; check its address") from error
@@ -406,7 +398,7 @@ def _refusing(files: Sequence[Path]) -> Iterator[None]:
 
 def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
     """Return the scores and labels in files of one layout, in the form of `score_and_label`."""
-    frames = import_package("dask.dataframe", "dask")
+    readers = frames.import_package("dask.dataframe", "dask")
     paths, columns = [escape(str(file.absolute())) for file in files], list(wanted)
     meta = dict.fromkeys(("score", "label", "group")[: len(wanted)], "category") | {"score": "float64"}
     packing: dict[str, Any] = {
@@ -415,10 +407,10 @@ def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, 
     }
     if reader == "read_json":
         engine = partial(_read_json, wanted=wanted)
-        return frames.read_json(paths, lines=not layout.array, engine=engine, meta=meta, **packing)
+        return readers.read_json(paths, lines=not layout.array, engine=engine, meta=meta, **packing)
     if reader == "read_parquet":
         alone = {"partitioning": None}  # the name of a folder is no column
-        frame = frames.read_parquet(
+        frame = readers.read_parquet(
             paths, columns=columns, dtype_backend="pyarrow", blocksize=_BLOCK, dataset=alone
         )
     else:
@@ -429,7 +421,7 @@ def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, 
             "na_values": [""],
             "engine": "pyarrow",
         }
-        frame = frames.read_csv(
+        frame = readers.read_csv(
             paths, sep=layout.delimiter, usecols=columns, sample=_SAMPLE, encoding="utf-8", **texts, **packing
         )
     return frame.map_partitions(score_and_label, *wanted, meta=meta)

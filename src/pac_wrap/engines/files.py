@@ -18,27 +18,8 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.tables.columns import (
-    TRUE,
-    TrafficColumns,
-    anomaly_marks,
-    miscounted,
-    no_rows,
-    refuse_as_third,
-    refuse_twins,
-    require_column,
-    require_in_all,
-    require_two,
-)
-from pac_wrap.tables.files.csv_files import (
-    PACKED,
-    CsvFile,
-    columns_of,
-    opened,
-    opened_json,
-    refuse_scores,
-    survey,
-)
+from pac_wrap.tables import columns as checks
+from pac_wrap.tables.files import csv_files
 
 _START: Final = 1 << 18
 
@@ -62,12 +43,12 @@ class InspectedFiles:
     wanted: tuple[str, ...]
     by_layout: dict[Layout, list[Path]]
     rows: int | None = None
-    csv_files: tuple[CsvFile, ...] = ()
+    surveyed: tuple[csv_files.CsvFile, ...] = ()
 
     def expect(self, rows: int) -> None:
         """Check that an engine has read as many rows as the files hold."""
         if self.rows is not None and rows != self.rows:
-            raise miscounted([*map(str, self.files)], self.rows, rows)
+            raise checks.miscounted([*map(str, self.files)], self.rows, rows)
 
     @contextmanager
     def naming_rows(self) -> Iterator[None]:
@@ -75,9 +56,9 @@ class InspectedFiles:
         try:
             yield
         except InputError:
-            refuse_scores(self.csv_files, self.wanted[0])
+            csv_files.refuse_scores(self.surveyed, self.wanted[0])
             for file in self.files if self.reader == "read_json" else ():
-                with opened_json(file) as rows:
+                with csv_files.opened_json(file) as rows:
                     for batch in rows:
                         for name in self.wanted:
                             rows.column(name, batch)
@@ -100,14 +81,14 @@ class EngineFiles:
         score, label, *third = columns
         by_group = isinstance(request, GroupRequest)
         for name in third:
-            refuse_as_third(name, (score, label), "group" if by_group else "kind")
+            checks.refuse_as_third(name, (score, label), "group" if by_group else "kind")
         engine = self._started()
         found = inspect(self.files, self.reader, columns, self.delimiter)
 
         def marks(counts: LabelCounts) -> Sequence[str]:
             if not counts:
-                raise no_rows([*map(str, self.files)])
-            return anomaly_marks(counts, label, anomaly_label)
+                raise checks.no_rows([*map(str, self.files)])
+            return checks.anomaly_marks(counts, label, anomaly_label)
 
         with found.naming_rows(), engine.reading(found, columns, self.master) as frame:
             marked = engine.marked(frame, score, marks)
@@ -119,7 +100,7 @@ class EngineFiles:
                 found.expect(int(made.columns.n.sum()) if by_group else sum(made.sizes))
         return made.with_provenance(score=score, tables=tuple(map(str, self.files)), engine=self.engine)
 
-    def certify_traffic(self, asked: Guarantee, columns: TrafficColumns) -> Certificate:
+    def certify_traffic(self, asked: Guarantee, columns: checks.TrafficColumns) -> Certificate:
         """Return the certificate of traffic with a column of reviews."""
         score, review, audit = columns
         if review is None or audit is not None:
@@ -132,11 +113,11 @@ class EngineFiles:
         def marks(counts: LabelCounts) -> Sequence[str]:
             for text, _ in counts:
                 columns.part_of(review, text)
-            return TRUE
+            return checks.TRUE
 
         with found.naming_rows(), engine.reading(found, (score, review), self.master) as frame:
             engine.marked(frame, score, marks)  # which checks the scores and the reviews
-            made = engine.certified_traffic(frame, TrafficColumns("score", "label"), asked)
+            made = engine.certified_traffic(frame, checks.TrafficColumns("score", "label"), asked)
             assert made.traffic is not None
             found.expect(made.traffic.points)
         return made.with_provenance(score=score, tables=tuple(map(str, self.files)), engine=self.engine)
@@ -152,35 +133,35 @@ def inspect(
     files: Sequence[Path], reader: str, wanted: tuple[str, ...], delimiter: str | None = None
 ) -> InspectedFiles:
     """Return the facts about files before they are read; CSV cells that hold line breaks are refused."""
-    require_two(*wanted[:2])
+    checks.require_two(*wanted[:2])
     rows: int | None = None
-    csv_files: tuple[CsvFile, ...] = ()
+    counted: tuple[csv_files.CsvFile, ...] = ()
     if reader == "read_csv":
-        surveyed = [survey(file, wanted, delimiter) for file in files]
+        surveyed = [csv_files.survey(file, wanted, delimiter) for file in files]
         _require(files, [file.header.names for file in surveyed], wanted)
-        csv_files = tuple(
+        counted = tuple(
             replace(file, rows=_rows(file)) if file.rows is None or file.broken else file for file in surveyed
         )
         layouts = [
-            Layout(file.header.names, file.header.delimiter, file.packing != "none") for file in csv_files
+            Layout(file.header.names, file.header.delimiter, file.packing != "none") for file in counted
         ]
-        rows = sum(file.rows or 0 for file in csv_files)
+        rows = sum(file.rows or 0 for file in counted)
     elif reader == "read_parquet":
         layouts, rows = _parquet(files, wanted)
     else:
         layouts = [_json(file, wanted) for file in files]
     if rows == 0:
-        raise no_rows([*map(str, files)])
+        raise checks.no_rows([*map(str, files)])
     by_layout: dict[Layout, list[Path]] = {}
     for file, layout in zip(files, layouts, strict=True):
         by_layout.setdefault(layout, []).append(file)
-    return InspectedFiles(tuple(files), reader, wanted, by_layout, rows, csv_files)
+    return InspectedFiles(tuple(files), reader, wanted, by_layout, rows, counted)
 
 
-def _rows(file: CsvFile) -> int:
+def _rows(file: csv_files.CsvFile) -> int:
     """Return the number of rows, counted by Python; a bad row, or a row over several lines, is refused."""
     rows = 0
-    for columns in columns_of(file, file.header.names):
+    for columns in csv_files.columns_of(file, file.header.names):
         whole = "".join(map("".join, columns))
         if "\n" in whole or "\r" in whole:
             raise InputError(
@@ -202,7 +183,7 @@ def _parquet(files: Sequence[Path], wanted: tuple[str, ...]) -> tuple[list[Layou
         except (ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
             raise InputError(f"cannot read {file}: {reason}; check that the file is complete") from error
-        refuse_twins(schema.names, file)
+        checks.refuse_twins(schema.names, file)
         names.append(schema.names)
         layouts.append(
             Layout(types=tuple(str(schema.field(name).type) for name in wanted if name in schema.names))
@@ -213,7 +194,7 @@ def _parquet(files: Sequence[Path], wanted: tuple[str, ...]) -> tuple[list[Layou
 
 
 def _json(file: Path, wanted: tuple[str, ...]) -> Layout:
-    with opened(file) as source:
+    with csv_files.opened(file) as source:
         start = source.read1(_START).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     try:
         first, _ = json.JSONDecoder().raw_decode(start.lstrip("[ \t\r\n"))
@@ -221,11 +202,11 @@ def _json(file: Path, wanted: tuple[str, ...]) -> Layout:
         first = None
     if isinstance(first, dict):
         for column in wanted:
-            require_column(column, list(first))
-    return Layout(packed=file.suffix.lower() == PACKED, array=start.startswith("["))
+            checks.require_column(column, list(first))
+    return Layout(packed=file.suffix.lower() == csv_files.PACKED, array=start.startswith("["))
 
 
 def _require(files: Sequence[Path], names: Sequence[Sequence[str]], wanted: tuple[str, ...]) -> None:
-    require_in_all(files, names, wanted)
+    checks.require_in_all(files, names, wanted)
     for column in wanted:
-        require_column(column, list(names[0]))
+        checks.require_column(column, list(names[0]))

@@ -21,14 +21,7 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.source import Source
 from pac_wrap.method.traffic.calibrate import certify_traffic, is_traffic
-from pac_wrap.tables.columns import (
-    TrafficColumns,
-    refuse_added,
-    refuse_as_third,
-    refuse_narrower,
-    require_column,
-    require_two,
-)
+from pac_wrap.tables import columns as checks
 
 if TYPE_CHECKING:
     from pac_wrap.engines.files import InspectedFiles
@@ -58,7 +51,7 @@ class Engine(ABC):
         """Return the labelled scores of two columns by the groups in a third."""
 
     @abstractmethod
-    def traffic(self, df: Any, columns: TrafficColumns) -> tuple[Source, int]:
+    def traffic(self, df: Any, columns: checks.TrafficColumns) -> tuple[Source, int]:
         """Return the scores of traffic by the state of each point, and the number of points without one."""
 
     @abstractmethod
@@ -134,11 +127,11 @@ class Engine(ABC):
         ('separated', ['even', 'odd'])
         """
         if is_traffic(guarantee, review, audit, by=by, kinds=kinds, overlap=overlap):
-            return self.certified_traffic(df, TrafficColumns(score, review, audit), guarantee)
+            return self.certified_traffic(df, checks.TrafficColumns(score, review, audit), guarantee)
         asked = request_of_columns(guarantee, overlap, anomaly_label, by, together, pool, kinds)
         return self.certified(df, [one for one in (score, label, by, kinds) if one is not None], *asked)
 
-    def certified_traffic(self, df: Any, columns: TrafficColumns, guarantee: object) -> Certificate:
+    def certified_traffic(self, df: Any, columns: checks.TrafficColumns, guarantee: object) -> Certificate:
         """Return the certificate of traffic in a frame."""
         self.check(df, [columns.score], columns.marks)
         columns.check(list(df.columns))
@@ -182,9 +175,9 @@ class Engine(ABC):
         by_group = isinstance(request, GroupRequest)
         self.check(df, [score], [label], third if by_group else ())
         require_columns(third, list(df.columns))
-        require_two(score, label)
+        checks.require_two(score, label)
         for name in third:
-            refuse_as_third(name, (score, label), "group" if by_group else "kind")
+            checks.refuse_as_third(name, (score, label), "group" if by_group else "kind")
         if by_group:
             return certify_any(self.grouped(df, columns, anomaly_label), request)
         return certify_any(self.source(df, columns, anomaly_label, called), request)
@@ -231,10 +224,10 @@ class Engine(ABC):
             which = "of groups: name their column" if by_group else "of no groups: leave the column out"
             raise InputError(f"the certificate is {which}, with group")
         self.check(df, numbers=[score], groups=[group] if by_group else [])
-        refuse_added(df.columns, ["verdict", "prediction_set"])
+        checks.refuse_added(df.columns, ["verdict", "prediction_set"])
         kind = self.score_type(df, score)
         if isinstance(certificate, GroupCertificate):
-            refuse_narrower(kind, certificate, score)
+            checks.refuse_narrower(kind, certificate, score)
         # nothing is computed yet, so it is unknown whether such a score occurs
         elif values := certificate.undecidable(kind):
             warnings.warn(
@@ -277,7 +270,7 @@ class Engine(ABC):
         if features is None:
             features = list(detector.feature_names_in_ if knows_names(detector) else self.numbers(df))
         self.check(df, numbers=features)
-        refuse_added(df.columns, [score])
+        checks.refuse_added(df.columns, [score])
         wanted = getattr(detector, "n_features_in_", len(features)) or 0
         if len(features) != wanted or not features:
             got = ", ".join(map(str, features)) or "no column holds numbers"
@@ -303,7 +296,7 @@ def require_columns(wanted: Sequence[Any], columns: Sequence[Any]) -> None:
     """Refuse a frame that does not have each of the columns exactly once."""
     for name in wanted:
         if name not in columns:
-            require_column(str(name), [str(column) for column in columns])
+            checks.require_column(str(name), [str(column) for column in columns])
         if list(columns).count(name) > 1:
             raise InputError(f"there are two columns named {name!r}; rename one of them")
 

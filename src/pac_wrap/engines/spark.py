@@ -22,16 +22,8 @@ import numpy as np
 from pac_wrap.base.arguments import Scores, as_anomaly_mask
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.floats import ScoreType, just_below
+from pac_wrap.engines import frames
 from pac_wrap.engines.files import InspectedFiles, Layout
-from pac_wrap.engines.frames import (
-    Engine,
-    LabelCounts,
-    Names,
-    import_package,
-    knows_names,
-    require_columns,
-    scorer,
-)
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import MOST_KINDS
@@ -86,14 +78,16 @@ _GROUPS: Final[dict[str, tuple[str, str, Callable[[str], Any]]]] = {
 _LISTED: Final = 2 * MOST_KINDS + 2
 
 
-class _Spark(Engine):
+class _Spark(frames.Engine):
     packages = ("pyspark", "pandas", "pyarrow")
 
-    def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
-        if not isinstance(df, import_package("pyspark.sql", "spark").DataFrame):
+    def check(
+        self, df: Any, numbers: frames.Names = (), labels: frames.Names = (), groups: frames.Names = ()
+    ) -> None:
+        if not isinstance(df, frames.import_package("pyspark.sql", "spark").DataFrame):
             kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
             raise InputError(f"df must be a DataFrame of Spark, got {kind}; try spark.createDataFrame(df)")
-        require_columns([*numbers, *labels, *groups], df.columns)
+        frames.require_columns([*numbers, *labels, *groups], df.columns)
         types: dict[str, str] = dict(df.dtypes)
         for names, known, rule in (
             (numbers, _SCORES, "numbers"),
@@ -105,7 +99,7 @@ class _Spark(Engine):
                     wrong = f"column {name!r} must hold {rule}, but its type is {kind}"
                     raise InputError(f"{wrong}; pick another column")
 
-    def source(self, df: Any, columns: Names, anomaly_label: object, called: str) -> Source:
+    def source(self, df: Any, columns: frames.Names, anomaly_label: object, called: str) -> Source:
         score, label, *kind = columns
         score_type, pairs = self.score_type(df, score), _pairs(df, score, label)
         if not kind:
@@ -133,7 +127,7 @@ class _Spark(Engine):
         coded = marked.selectExpr("score", f"CASE {' '.join(cases)} END AS label")
         return CountedSource(SparkCounts(coded, score_type, 1, len(known)), known)
 
-    def grouped(self, df: Any, columns: Names, anomaly_label: object) -> "GroupedFrame":
+    def grouped(self, df: Any, columns: frames.Names, anomaly_label: object) -> "GroupedFrame":
         score, label, group = columns
         rows = df.selectExpr(*_pairs(df, score, label), f"{group_sql(df, group)} AS value")
         return GroupedFrame(rows, self.score_type(df, score), anomaly_label)
@@ -190,10 +184,10 @@ class _Spark(Engine):
         import pandas as pd
         from pyspark.sql import functions
 
-        scores, named = scorer(detector), knows_names(detector)
+        scores, named = frames.scorer(detector), frames.knows_names(detector)
 
-        def batches(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
-            for frame in frames:
+        def batches(parts: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
+            for frame in parts:
                 rows = frame if named else frame.to_numpy()
                 yield pd.Series(scores(rows) if len(frame) else [], dtype=float)
 
@@ -208,9 +202,9 @@ class _Spark(Engine):
                 raise InputError(f"{rule}, such as {file}; rename it")
         score, label, *group = columns
         with spark_session(master) as session, _refusing(found.files):
-            frames = [read(session, found.reader, *layout, columns) for layout in found.by_layout.items()]
-            narrow = all(dict(one.dtypes).get(score) == "float" for one in frames)
-            parts = [score_and_label(one, score, label, narrow, group) for one in frames]
+            read_in = [read(session, found.reader, *layout, columns) for layout in found.by_layout.items()]
+            narrow = all(dict(one.dtypes).get(score) == "float" for one in read_in)
+            parts = [score_and_label(one, score, label, narrow, group) for one in read_in]
             kinds = [*dict.fromkeys(kind for one in parts for _, kind in one.dtypes[3:])]
             if len(kinds) > 1:
                 found_types = " and ".join(kinds[:2])
@@ -225,7 +219,7 @@ class _Spark(Engine):
             finally:
                 frame.unpersist()
 
-    def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
+    def marked(self, frame: Any, score: str, choose: Callable[[frames.LabelCounts], Sequence[str]]) -> Any:
         from pyspark.sql import functions
 
         counted = _summed(frame, ("label",), "count(*) AS n", "count(bad) AS wrong", "min(bad) AS bad")
@@ -555,7 +549,7 @@ _CSV: Final[dict[str, Any]] = {
 @contextmanager
 def spark_session(master: str | None = None) -> Iterator[Any]:
     """Yield the active session; without one, start a quiet session and stop it afterwards."""
-    builder = import_package("pyspark.sql", "spark").SparkSession
+    builder = frames.import_package("pyspark.sql", "spark").SparkSession
     if (running := builder.getActiveSession()) is not None:
         yield running
         return
@@ -586,7 +580,10 @@ def _started(builder: Any, master: str, scratch: str) -> Any:
     remedy = "install one, for example Debian's openjdk-17-jre-headless, and set JAVA_HOME"
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise MissingExtraError(f"Spark needs Java 17 or later, which is not installed; {remedy}")
-    errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
+    errors, py4j = (
+        frames.import_package("pyspark.errors", "spark"),
+        frames.import_package("py4j.protocol", "spark"),
+    )
     try:
         with _silenced():
             session = builder.getOrCreate()
@@ -671,7 +668,10 @@ def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Seq
 @contextmanager
 def _refusing(files: Sequence[Path]) -> Iterator[None]:
     """Report Spark's errors about files in one sentence, and silence its warnings about pandas."""
-    errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
+    errors, py4j = (
+        frames.import_package("pyspark.errors", "spark"),
+        frames.import_package("py4j.protocol", "spark"),
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         try:

@@ -13,17 +13,8 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
+from pac_wrap.tables import columns as checks
 from pac_wrap.tables.calibrate import Numbered, group_sql, or_nan
-from pac_wrap.tables.columns import (
-    FALSE,
-    TRUE,
-    only_in_csv,
-    read_scores,
-    require_column,
-    require_two,
-    spellings,
-    without_case,
-)
 from pac_wrap.tables.files.connection import DOUBLE, PAIR, gathered
 from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line
 from pac_wrap.tables.sql import label_sql, one_of, quote_text
@@ -58,7 +49,7 @@ class Columns(NamedTuple):
     def wanted(self) -> list[str]:
         """Return the columns that must be there."""
         if self.label is not None:
-            require_two(self.score, self.label)
+            checks.require_two(self.score, self.label)
         found = [name for name in (self.score, self.label) if name is not None]
         for name, role in ((self.group, "group"), (self.batch, "batch")):
             if name in found:
@@ -72,11 +63,11 @@ class _Codes(dict[str, float]):
 
     def __init__(self, label: str, anomaly_label: str | None) -> None:
         self._label, self._anomaly_label = label, anomaly_label
-        self._marks = TRUE if anomaly_label is None else spellings(anomaly_label)
-        self._others: tuple[str, ...] = FALSE if anomaly_label is None else ()
+        self._marks = checks.TRUE if anomaly_label is None else checks.spellings(anomaly_label)
+        self._others: tuple[str, ...] = checks.FALSE if anomaly_label is None else ()
 
     def __missing__(self, text: str) -> float:
-        plain = without_case(text)
+        plain = checks.without_case(text)
         if plain in self._marks:
             code = 1.0
         elif plain in _MISSING:
@@ -130,7 +121,7 @@ def rows_of_lines(
     before, of_json = 0, is_json_line(start)
     for cells in _cells(reader, start, wanted, delimiter):
         values = dict(zip(wanted, cells, strict=True))
-        scores, error = read_scores(score, values[score], before, "", "abstain")
+        scores, error = checks.read_scores(score, values[score], before, "", "abstain")
         labels = groups = batches = None
         if codes is not None and label is not None:
             labels, wrong = _labels(codes, values[label][: scores.size], before)
@@ -157,7 +148,7 @@ def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
     rows, *_ = table.check_scores(columns.score, "abstain")
     mark = f"CAST({_MISSING_CODE} AS UTINYINT)"
     if columns.label is not None:
-        require_column(columns.label, table.columns)
+        checks.require_column(columns.label, table.columns)
         mark = _mark_sql(table, columns.label, columns.anomaly_label)
     selected, formats = f"{or_nan(table.score_sql(columns.score))} AS score, {mark} AS mark", PAIR
     values: tuple[Any, ...] = ()
@@ -225,11 +216,13 @@ def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
     """Return the expression that is 1 for anomalies, 0 for normal points and 2 for missing labels."""
     text = label_sql(label)
     missing = f"({text} IS NULL OR {one_of(text, _MISSING)})"
-    marks = TRUE if anomaly_label is None else spellings(anomaly_label)
+    marks = checks.TRUE if anomaly_label is None else checks.spellings(anomaly_label)
     neither = f"NOT {missing} AND NOT {one_of(text, marks)}"
     found = table.rows(f"SELECT DISTINCT {text} FROM source WHERE {neither} ORDER BY 1 LIMIT 9")
     others = [str(value) for (value,) in found]
-    strange = [value for value in others if value not in FALSE] if anomaly_label is None else others[1:]
+    strange = (
+        [value for value in others if value not in checks.FALSE] if anomaly_label is None else others[1:]
+    )
     if strange:
         raise strange_label(label, strange[0], anomaly_label, tuple(others[:1]))
     # one by one: a long list would become a join, which loses the order of rows
@@ -258,19 +251,19 @@ def _cells(
         table = CsvRows(reader, start, wanted, delimiter)
         names = list(table.header.names)
         for name in wanted:
-            require_column(name, names)
+            checks.require_column(name, names)
         places = [names.index(name) for name in wanted]
         for part in table:
             yield [[row[place] for row in part.rows] for place in places]
         return
-    only_in_csv(delimiter)
+    checks.only_in_csv(delimiter)
     score, *others = wanted
     rows = JsonRows(reader, start)
     for batch in rows:
         if rows.read == len(batch.rows):
             try:
                 for name in wanted:
-                    require_column(name, list(batch.rows[0]))
+                    checks.require_column(name, list(batch.rows[0]))
             except InputError as error:
                 raise InputError(
                     f"{error}; the first row must name every column, with null for a missing value"

@@ -43,18 +43,7 @@ from pac_wrap.method.traffic.calibrate import (
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc
 from pac_wrap.ranks.passes import PassTask, RankSearch, survey
-from pac_wrap.tables.columns import (
-    FALSE,
-    MOST_STATES,
-    TRUE,
-    TrafficColumns,
-    changed,
-    no_rows,
-    refuse_as_third,
-    require_column,
-    require_two,
-    spellings,
-)
+from pac_wrap.tables import columns as checks
 from pac_wrap.tables.files.connection import TRIPLE, gathered
 from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text, state_sql, text_sql
 from pac_wrap.tables.table import WHOLE, Table, open_table
@@ -110,11 +99,11 @@ class TableSource(PassSource):
         self._is_stored = False
         self._kind, self._weight = kind, weight if draws is not None else None
         if kind is not None:
-            refuse_as_third(kind, (score, label), "kind")
-            require_column(kind, table.columns)
+            checks.refuse_as_third(kind, (score, label), "kind")
+            checks.require_column(kind, table.columns)
             value = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
         if self._weight is not None:
-            refuse_as_third(self._weight, (score, label), "weight")
+            checks.refuse_as_third(self._weight, (score, label), "weight")
             table.require_numbers(self._weight)
             value = table.score_sql(self._weight)
         # the expressions for score, mark and one more value of a row, and their relation
@@ -248,7 +237,7 @@ class TableSource(PassSource):
         if self.missing:  # or are they texts that are no numbers?
             self.table.check_scores(self.score, "abstain")
         if total is None and not isinstance(task, RankSearch):
-            raise no_rows(self.table.names)
+            raise checks.no_rows(self.table.names)
         self._is_stored = bool(self._files)
         return task(*[np.empty(0)] * count) if total is None else total
 
@@ -332,20 +321,20 @@ class TableSource(PassSource):
         """Raise the error for a wrong score or label that a pass has met."""
         self.table.check_scores(self.score, self._on_missing)
         self.table.anomalous_sql(self._label, self._anomaly_label)
-        raise changed(self.table.names)
+        raise checks.changed(self.table.names)
 
     def _mark_sql(self) -> str:
         """Return the expression that is 1 for anomalies, 0 for normal points, and larger for other labels."""
-        require_two(self.score, self._label)
-        require_column(self._label, self.table.columns)
+        checks.require_two(self.score, self._label)
+        checks.require_column(self._label, self.table.columns)
         if self._anomaly_label is None and re.fullmatch(WHOLE, self.table.types[self._label]):
             # the same as below, but numbers stay numbers
             found = f"CASE {quote_name(self._label)} WHEN 1 THEN 1 WHEN 0 THEN 0 ELSE {_WRONG} END"
             return f"CAST({found} AS UTINYINT)"
         text = label_sql(self._label)
-        marks, others = TRUE, FALSE
+        marks, others = checks.TRUE, checks.FALSE
         if self._anomaly_label is not None:
-            marks = spellings(self._anomaly_label)
+            marks = checks.spellings(self._anomaly_label)
             # the first other label counts as normal
             first = self.table.rows(f"SELECT {text} FROM source WHERE NOT {one_of(text, marks)} LIMIT 1")
             others = tuple(str(value) for (value,) in first) or marks
@@ -363,7 +352,7 @@ class TrafficTable(TableSource):
     def __init__(
         self,
         table: Table,
-        columns: TrafficColumns,
+        columns: checks.TrafficColumns,
         score_type: ScoreType | None = None,
         value: str = "NULL",
     ) -> None:
@@ -405,10 +394,12 @@ class TrafficTable(TableSource):
     def refuse(self) -> None:
         """Raise the error for a wrong review or audit."""
         texts = ", ".join(f"CAST({quote_name(name)} AS VARCHAR)" for name in self.columns.marks)
-        for found in self.table.rows(f"SELECT DISTINCT {texts} FROM source ORDER BY ALL LIMIT {MOST_STATES}"):
+        for found in self.table.rows(
+            f"SELECT DISTINCT {texts} FROM source ORDER BY ALL LIMIT {checks.MOST_STATES}"
+        ):
             for column, text in zip(self.columns.marks, found, strict=True):
                 self.columns.part_of(column, text)
-        raise changed(self.table.names)
+        raise checks.changed(self.table.names)
 
 
 def or_nan(number: str) -> str:
@@ -425,7 +416,7 @@ class TableGroups:
         columns: tuple[str, str, str],
         anomaly_label: str | None,
         score_type: ScoreType | None = None,
-        traffic: TrafficColumns | None = None,
+        traffic: checks.TrafficColumns | None = None,
     ) -> None:
         score, label, _ = columns
         value = group_sql(table, columns)
@@ -496,7 +487,7 @@ class Numbered:
         )
         self.rows = table.rows(f"SELECT * FROM numbered ORDER BY {PLACE}")
         if not self.rows:
-            raise no_rows(table.names)
+            raise checks.no_rows(table.names)
         if len(self.rows) > MOST_GROUPS:
             raise too_many(MOST_GROUPS)
         self.groups: tuple[Group, ...] = tuple(as_groups(list(map(itemgetter(0), self.rows))))
@@ -515,8 +506,8 @@ class Numbered:
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
     """Return the expression for the group of a row, NULL if it is missing; the last column holds groups."""
     group = columns[-1]
-    require_column(group, table.columns)
-    refuse_as_third(group, columns[:-1])
+    checks.require_column(group, table.columns)
+    checks.refuse_as_third(group, columns[:-1])
     name, kind = quote_name(group), (types or table.types)[group]
     if kind in ("FLOAT", "DOUBLE"):
         return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
@@ -567,7 +558,7 @@ def calibrate(
     name the columns of what reviews found and of the points drawn for audit, see `calibrate_traffic`.
     """
     if is_traffic(guarantee, review, audit, pool=pool, kinds=kinds, overlap=overlap):
-        columns, grouped = TrafficColumns(score, review, audit), [] if by is None else [by]
+        columns, grouped = checks.TrafficColumns(score, review, audit), [] if by is None else [by]
         with _opened(files, [score, *columns.marks, *grouped], None, delimiter) as table:
             if by is not None:
                 asked = by_group(check_asked(guarantee, False, audit is not None), together, audit is None)

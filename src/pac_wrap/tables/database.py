@@ -27,17 +27,7 @@ from pac_wrap.method.traffic.calibrate import STATES, certify_traffic, is_traffi
 from pac_wrap.ranks.compiled import HASH_NUMBERS
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import Parts, ScoreAtRank
-from pac_wrap.tables.columns import (
-    TrafficColumns,
-    anomaly_marks,
-    missing_scores,
-    no_rows,
-    number,
-    require_two,
-    score_cell,
-    whole_cell,
-    without_case,
-)
+from pac_wrap.tables import columns as checks
 from pac_wrap.tables.sql import (
     DOUBLE,
     TEXT,
@@ -366,15 +356,15 @@ class Remote(Parts):
     draws: None = None
 
     def __init__(self, ask: Ask, source: Source, anomaly_label: str | None) -> None:
-        require_two(source.score, source.label)
+        checks.require_two(source.score, source.label)
         self._ask, self._source = ask, source
         if not (rows := ask(source.labels())):
-            raise no_rows([source.table])
+            raise checks.no_rows([source.table])
         self._marks, sizes = self._divided(rows, anomaly_label)
-        scored = [row for row in rows if _missing_in(row) < whole_cell(row["points"])]
+        scored = [row for row in rows if _missing_in(row) < checks.whole_cell(row["points"])]
         self.ends = (
-            min((score_cell(row["lowest"]) for row in scored), default=None),
-            max((score_cell(row["highest"]) for row in scored), default=None),
+            min((checks.score_cell(row["lowest"]) for row in scored), default=None),
+            max((checks.score_cell(row["highest"]) for row in scored), default=None),
         )
         self.score_type: ScoreType = "float32" if rows[0]["score_type"] in _NARROW else "float64"
         super().__init__(sizes, (0,) * len(sizes))
@@ -383,14 +373,14 @@ class Remote(Parts):
         """Return the texts that mark the points of each part but the first, and the sizes of the parts."""
         counted: Counter[str | None] = Counter()
         for row in rows:
-            counted[_label_in(row)] += whole_cell(row["points"])
+            counted[_label_in(row)] += checks.whole_cell(row["points"])
         total, label = counted.total(), str(self._source.label)
-        marks = anomaly_marks(sorted(counted.items(), key=str), label, anomaly_label)
+        marks = checks.anomaly_marks(sorted(counted.items(), key=str), label, anomaly_label)
         if missing := sum(map(_missing_in, rows)):
-            raise missing_scores(self._source.score, missing, total)
+            raise checks.missing_scores(self._source.score, missing, total)
         anomalous = sum(counted[mark] for mark in marks)
         # spelled as in the table, so that databases need not change the case
-        found = [row["label"] for row in rows if without_case(row["label"]) in marks] or list(marks)
+        found = [row["label"] for row in rows if checks.without_case(row["label"]) in marks] or list(marks)
         return [found], (total - anomalous, anomalous)
 
     def populations(self) -> dict[Population, int | None]:
@@ -438,16 +428,17 @@ class Remote(Parts):
         rows = self._ask(self._source.ranks(self._marks, set(wanted.values()), *ends))
         found, parts = [], self._source.parts
         for row in rows:
-            if number(row["digits"]) != _SUM:
+            if checks.number(row["digits"]) != _SUM:
                 raise InputError(
                     f"the database must write all 17 digits of scores, got 0.1 + 0.2 as"
                     f" {quoted(row['digits'])}; in PostgreSQL: SET extra_float_digits = 1"
                 )
-            equal = tuple(whole_cell(row[name]) for name in parts)
+            equal = tuple(checks.whole_cell(row[name]) for name in parts)
             below = tuple(
-                start + whole_cell(row[f"{name}_below"]) for start, name in zip(before, parts, strict=True)
+                start + checks.whole_cell(row[f"{name}_below"])
+                for start, name in zip(before, parts, strict=True)
             )
-            found.append(ScoreAtRank(unsigned_zero(score_cell(row["score"])), below, equal))
+            found.append(ScoreAtRank(unsigned_zero(checks.score_cell(row["score"])), below, equal))
         # scores and counts rise, no count exceeds the size of its class, and every row holds a rank
         rising = all(
             one.score < other.score and all(map(le, _ends(one), other.below))
@@ -476,7 +467,8 @@ class Remote(Parts):
         hashed = f"{self._source.parts[0]}_hash_high" in row
         if hashed:
             self.hash_sums = tuple(
-                (whole_cell(row[f"{name}_hash_high"]) << 32) + whole_cell(row[f"{name}_hash_low"])
+                (checks.whole_cell(row[f"{name}_hash_high"]) << 32)
+                + checks.whole_cell(row[f"{name}_hash_low"])
                 for name in self._source.parts
             )
         return hashed
@@ -496,24 +488,24 @@ class Remote(Parts):
     def _look(self, scores: list[float], *, hashed: bool) -> Row:
         """Return the counts at some scores, after checking that no part has changed its size."""
         for row in self._ask(self._source.counts(self._marks, scores, hashed=hashed))[:1]:
-            if tuple(whole_cell(row[name]) for name in self._source.parts) == self.sizes:
+            if tuple(checks.whole_cell(row[name]) for name in self._source.parts) == self.sizes:
                 return row
         raise InputError(CHANGED)
 
     def _counted_at(self, row: Row, place: int) -> tuple[tuple[int, ...], ...]:
         ends, parts = ("below", "up_to"), self._source.parts
-        return tuple(tuple(whole_cell(row[f"{name}_{end}_{place}"]) for name in parts) for end in ends)
+        return tuple(tuple(checks.whole_cell(row[f"{name}_{end}_{place}"]) for name in parts) for end in ends)
 
 
 class RemoteTraffic(Remote):
     """Traffic in a database by the state of each point."""
 
     def _divided(self, rows: list[Row], anomaly_label: str | None) -> tuple[Marks, Sequence[int]]:
-        columns = TrafficColumns(self._source.score, self._source.label)
+        columns = checks.TrafficColumns(self._source.score, self._source.label)
         review = columns.review
         texts = [] if review is None else [_label_in(row) for row in rows]
         states = [columns.part_of(str(review), one) for one in texts] or [columns.start] * len(rows)
-        counts = (whole_cell(row["points"]) for row in rows), map(_missing_in, rows)
+        counts = (checks.whole_cell(row["points"]) for row in rows), map(_missing_in, rows)
         sizes, self.unscored = columns.counted(zip(states, *counts, strict=True))
         found = [(one, row["label"]) for one, row in zip(states, rows, strict=True)]
         return [[text for one, text in found if one == part] for part in (0, 1)], (sizes[2], *sizes[:2])
@@ -523,11 +515,11 @@ class RemoteTraffic(Remote):
 
 
 def _label_in(row: Row) -> str | None:
-    return None if whole_cell(row["unlabelled"]) else without_case(row["label"])
+    return None if checks.whole_cell(row["unlabelled"]) else checks.without_case(row["label"])
 
 
 def _missing_in(row: Row) -> int:
-    return whole_cell(row["missing"]) + whole_cell(row["nan"])
+    return checks.whole_cell(row["missing"]) + checks.whole_cell(row["nan"])
 
 
 def _ends(at: ScoreAtRank) -> tuple[int, ...]:

@@ -31,44 +31,9 @@ from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import amount, is_unicode, quoted, visible
 from pac_wrap.errors import InputError, PACWrapWarning
-from pac_wrap.tables.columns import (
-    FALSE,
-    LOOKED_AT,
-    TRUE,
-    all_columns,
-    anomaly_marks,
-    miscounted,
-    missing_scores,
-    no_rows,
-    not_a_number,
-    only_in_csv,
-    refuse_added,
-    refuse_twins,
-    require_column,
-    require_in_all,
-    require_two,
-    spellings,
-)
-from pac_wrap.tables.files import csv_files
-from pac_wrap.tables.files.connection import (
-    PAIR,
-    Done,
-    Growing,
-    MisfitError,
-    Progress,
-    batches,
-    connected,
-    file_text,
-    refusal,
-)
+from pac_wrap.tables import columns as checks
+from pac_wrap.tables.files import connection, csv_files, text_format
 from pac_wrap.tables.files.numpy_files import numpy_columns
-from pac_wrap.tables.files.text_format import (
-    EMPTY_INPUT,
-    PARQUET,
-    is_json,
-    standard_input,
-    without_collector,
-)
 from pac_wrap.tables.sql import label_sql, number_sql, one_of, quote_name, quote_text, score_sql, text_sql
 
 T = TypeVar("T")
@@ -193,7 +158,7 @@ def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
 
 def _spooled(scratch: Path, start: bytes) -> Path:
     """Return a file with the content of standard input, named after its format."""
-    target, stream = scratch / _SPOOLED, standard_input()
+    target, stream = scratch / _SPOOLED, text_format.standard_input()
     with target.open("wb") as copy:
         copy.write(start)
         while chunk := stream.read(1 << 20):
@@ -201,8 +166,10 @@ def _spooled(scratch: Path, start: bytes) -> Path:
     with target.open("rb") as copy:
         first = copy.read(_BLOCK)
     if not first:
-        raise InputError(EMPTY_INPUT)
-    suffix = ".parquet" if first[:4] == PARQUET else ".jsonl" if is_json(first) else ".csv"
+        raise InputError(text_format.EMPTY_INPUT)
+    suffix = (
+        ".parquet" if first[:4] == text_format.PARQUET else ".jsonl" if text_format.is_json(first) else ".csv"
+    )
     return target.rename(target.with_suffix(suffix))
 
 
@@ -262,7 +229,7 @@ class Table:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        database: duckdb.DuckDBPyConnection,
         found: FoundFiles,
         wanted: Sequence[str],
         *,
@@ -271,9 +238,9 @@ class Table:
         delimiter: str | None = None,
         source: str | None = None,
     ) -> None:
-        self._connection = connection
+        self._connection = database
         # the function that hears the progress of a query, and one that opens the table with its rows in order
-        self.progress: Progress = lambda done: None
+        self.progress: connection.Progress = lambda done: None
         self.again: Callable[[], AbstractContextManager[Table]] | None = None
         self.names, self.files, self.reader, self.scratch = found
         self.csv_files: list[csv_files.CsvFile] = []
@@ -297,13 +264,13 @@ class Table:
             for name in found.source_names
         ]
         if self.reader != "read_csv":
-            only_in_csv(delimiter)
+            checks.only_in_csv(delimiter)
         if self.reader == "numpy":
             arrays = numpy_columns(self.files, source, found.source_names)
             self._score_types = {name: score_type(column.dtype) for name, column in arrays.items()}
             # DuckDB has no numbers of two bytes
             halves = {name: one.astype(np.float32) for name, one in arrays.items() if one.dtype == np.half}
-            connection.register("source", arrays | halves)
+            database.register("source", arrays | halves)
             self.columns, self.types = list(arrays), self.types_of("source")
         elif self.reader == "read_csv":
             self.csv_files = [csv_files.survey(file, wanted, delimiter) for file in self.files]
@@ -318,9 +285,9 @@ class Table:
         score, *others = wanted
         places = {name: f"c{place}" for place, name in enumerate(wanted)}
         types = dict.fromkeys(places.values(), "VARCHAR") | {"c0": "DOUBLE"}
-        table = Growing(self._connection, "loaded", types)
+        table = connection.Growing(self._connection, "loaded", types)
         names: list[list[str]] = []
-        with without_collector():
+        with text_format.without_collector():
             for file in self.files:
                 with csv_files.opened_json(file) as found:
                     for batch in found:
@@ -336,15 +303,15 @@ class Table:
                     names.append(list(found.names))
             table.flush()
         if not table.rows:
-            raise no_rows([*map(str, self.files)])
-        require_in_all(self.files, names, wanted)
+            raise checks.no_rows([*map(str, self.files)])
+        checks.require_in_all(self.files, names, wanted)
         self.columns, self.counted = list(dict.fromkeys(chain.from_iterable(names))), table.rows
         self.types = {name: table.types[place] for name, place in places.items() if name in self.columns}
         shown = ", ".join(f"{places[name]} AS {quote_name(name)}" for name in self.types)
         self._connection.execute(f"CREATE VIEW source AS SELECT {shown or '*'} FROM loaded")
 
     def _open_parquet(self, wanted: Sequence[str], added: list[str], named: Sequence[str]) -> None:
-        texts = [file_text(file, self.scratch) for file in self.files]
+        texts = [connection.file_text(file, self.scratch) for file in self.files]
         names = []
         for file, text in zip(self.files, texts, strict=True):
             schema = f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({text})"
@@ -353,9 +320,9 @@ class Table:
             for name, children in self._connection.execute(schema).fetchall()[1:]:
                 own += [] if inside else [name]
                 inside = max(0, inside - 1) + children
-            refuse_twins(own, file)
+            checks.refuse_twins(own, file)
             names.append(own)
-        require_in_all(self.files, names, wanted)
+        checks.require_in_all(self.files, names, wanted)
         self.columns = list(dict.fromkeys(chain.from_iterable(names)))
         present = [name for name in wanted if name in self.columns] or self.columns[:1]
         shown, listed = ", ".join(map(quote_name, present)), ", ".join(texts)
@@ -372,7 +339,7 @@ class Table:
             every = f"* REPLACE ({doubles})" if mixed else "*"
             selects = (f"(SELECT {every}{more} FROM {one})" for one, more in zip(each, named, strict=True))
             self.everything = f"({' UNION ALL BY NAME '.join(selects)})"
-        refuse_added(self.columns, added)
+        checks.refuse_added(self.columns, added)
         shown_of = self.everything if mixed else rows
         self._connection.execute(f"CREATE VIEW source AS SELECT {shown} FROM {shown_of}")
         counted = f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
@@ -389,11 +356,11 @@ class Table:
         """Open columns as texts, NULL for empty cells; `whole` opens all columns, typed for the output."""
         files = self.csv_files
         names = [file.header.names for file in files]
-        require_in_all(self.files, names, wanted)
-        columns = all_columns(self.files, names)
-        refuse_added(columns, added)
+        checks.require_in_all(self.files, names, wanted)
+        columns = checks.all_columns(self.files, names)
+        checks.refuse_added(columns, added)
         for column in wanted:
-            require_column(column, columns)
+            checks.require_column(column, columns)
         shown = columns if whole else [name for name in columns if name in wanted] or columns[:1]
         quoted = csv_files.quoted_names(shown)
         query = partial(csv_files.csv_queries, self._connection, files, quoted, self.scratch, named)
@@ -442,11 +409,11 @@ class Table:
 
     def leave_out(self, label: str, texts: Sequence[str]) -> None:
         """Leave out rows with one of these labels, and warn how many; "" stands for a missing label."""
-        require_column(label, self.columns)
+        checks.require_column(label, self.columns)
         for one in texts:
-            if not {*spellings(one)}.isdisjoint(TRUE + FALSE):
+            if not {*checks.spellings(one)}.isdisjoint(checks.TRUE + checks.FALSE):
                 raise InputError(f"--leave-out must name a third label, got {one}, a class; name another one")
-        ways = [way for one in texts for way in spellings(one)]
+        ways = [way for one in texts for way in checks.spellings(one)]
         gone = f"coalesce({one_of(label_sql(label), ways)}, {'true' if '' in texts else 'false'})"
         ((count,),) = self.rows(f"SELECT count(*) FROM source WHERE {gone}")
         self._without(gone, count)
@@ -468,7 +435,7 @@ class Table:
 
     def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
         """Return the scores, and where the label marks an anomaly."""
-        require_two(score, label)
+        checks.require_two(score, label)
         self.require_numbers(score)
         anomalous = self.anomalous_sql(label, anomaly_label)
         with self.in_order() as table:
@@ -494,7 +461,7 @@ class Table:
             ((rows, bad, count, *others),) = table.rows(f"SELECT count(*), {tests} FROM source")
             self.expect(rows)
             if not rows:
-                raise no_rows(self.names)
+                raise checks.no_rows(self.names)
             if bad or (count and on_missing == "stop"):
                 csv_files.refuse_scores(self.csv_files, score)
                 numbered = (
@@ -502,14 +469,14 @@ class Table:
                 )
                 first = f"SELECT row, text FROM ({numbered} FROM source) WHERE {{}} ORDER BY row LIMIT 1"
                 for row, value in table.rows(first.format("bad")):
-                    raise not_a_number(score, value, row)
-                raise missing_scores(score, count, rows, table.rows(first.format("gone"))[0][0])
+                    raise checks.not_a_number(score, value, row)
+                raise checks.missing_scores(score, count, rows, table.rows(first.format("gone"))[0][0])
         return rows, count, *others
 
     def expect(self, rows: int) -> None:
         """Check that the engine has read as many rows as the files hold."""
         if self.counted not in (None, rows):
-            raise miscounted(self.names, self.counted, rows)
+            raise checks.miscounted(self.names, self.counted, rows)
 
     def score_type(self, score: str) -> ScoreType:
         """Return the type of the scores in these files; texts are read as doubles."""
@@ -527,7 +494,7 @@ class Table:
 
     def require_numbers(self, score: str) -> None:
         """Refuse a score column that does not exist or holds neither numbers nor texts."""
-        require_column(score, self.columns)
+        checks.require_column(score, self.columns)
         kind = self.types[score]
         if not re.fullmatch(_NUMBERS, kind):
             raise InputError(
@@ -536,10 +503,12 @@ class Table:
 
     def anomalous_sql(self, label: str, anomaly_label: str | None) -> str:
         """Return the SQL condition that is true for anomalies, after checking all labels."""
-        require_column(label, self.columns)
+        checks.require_column(label, self.columns)
         text = label_sql(label)
-        counted = self.rows(f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {LOOKED_AT}")
-        marks = anomaly_marks([(value, count) for value, count in counted], label, anomaly_label)
+        counted = self.rows(
+            f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {checks.LOOKED_AT}"
+        )
+        marks = checks.anomaly_marks([(value, count) for value, count in counted], label, anomaly_label)
         return one_of(text, marks)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
@@ -550,10 +519,10 @@ class Table:
         """Make arrays a table of the database with this name."""
         self._connection.register(name, columns)
 
-    def batches(self, query: str, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
+    def batches(self, query: str, formats: bytes = connection.PAIR) -> Generator[tuple[NDArray[Any], ...]]:
         """Yield the columns of a query in batches, in these formats; see `files.connection`."""
         with self._watched():
-            yield from batches(self._connection.sql(query), formats)
+            yield from connection.batches(self._connection.sql(query), formats)
 
     def arrays(self, query: str) -> dict[str, Any]:
         """Return the columns of a query as arrays."""
@@ -571,7 +540,9 @@ class Table:
 
         def watch() -> None:
             while not over.wait(0.2):
-                self.progress(Done(max(0.0, self._connection.query_progress()), number, self.counted))
+                self.progress(
+                    connection.Done(max(0.0, self._connection.query_progress()), number, self.counted)
+                )
 
         thread = Thread(target=watch, daemon=True)
         thread.start()
@@ -582,10 +553,10 @@ class Table:
                 over.set()
                 thread.join()
         except (duckdb.Error, RuntimeError) as error:
-            instead = refusal(error, self.names)
+            instead = connection.refusal(error, self.names)
             if isinstance(instead, InputError):
                 if self._shared and not isinstance(error, duckdb.IOException):
-                    raise MisfitError from error
+                    raise connection.MisfitError from error
                 csv_files.refuse_rows(self.csv_files)
             raise instead from error
 
@@ -602,18 +573,18 @@ def open_found(
     passes: bool = False,
     delimiter: str | None = None,
     leave_out: Sequence[str] = (),
-    progress: Progress = lambda done: None,
+    progress: connection.Progress = lambda done: None,
 ) -> Iterator[Table]:
     """Open files as one table, and read only the columns of scores and labels."""
     wanted = list(dict.fromkeys([*scores, *([] if label is None else [label])]))
     number = wanted[0] if scores and wanted[0] != label else None
-    with connected(found.files, found.scratch, output, passes=passes) as connection:
+    with connection.connected(found.files, found.scratch, output, passes=passes) as database:
         try:
             table = Table(
-                connection, found, wanted, number=number, whole=whole, delimiter=delimiter, source=source
+                database, found, wanted, number=number, whole=whole, delimiter=delimiter, source=source
             )
         except (duckdb.Error, RuntimeError) as error:
-            instead = refusal(error, found.names)
+            instead = connection.refusal(error, found.names)
             if isinstance(instead, InputError):
                 instead = InputError(f"{instead}; check that the file is complete and that its ending fits")
             raise instead from error
@@ -647,10 +618,10 @@ def rows_in_time(
     table: Table, score: str, label: str, anomaly_label: str | None, time: str, series: str | None = None
 ) -> RowsInTime:
     """Return the rows of a table by series and time; without `series`, all rows are one series."""
-    require_two(score, label)
+    checks.require_two(score, label)
     table.require_numbers(score)
     for column in (time, *([] if series is None else [series])):
-        require_column(column, table.columns)
+        checks.require_column(column, table.columns)
     anomalous = table.anomalous_sql(label, anomaly_label)
     number, kind = table.score_sql(score), table.types[score]
     if kind in _TEXTS:
@@ -662,7 +633,7 @@ def rows_in_time(
     whose = "''" if series is None else f"CAST({text_sql(series, table.types[series])} AS VARCHAR)"
     counted = table.rows(f"SELECT {whose}, count(*) FROM source GROUP BY 1 ORDER BY 1")
     if not counted:
-        raise no_rows(table.names)
+        raise checks.no_rows(table.names)
     if series is not None and counted[-1][0] is None:  # NULL comes last
         empty = amount(counted[-1][1], "row")
         raise InputError(f"column {quoted(series)} is empty in {empty}; fill in the series")
@@ -737,21 +708,21 @@ def joined(
     *,
     anomaly_label: str | None = None,
     delimiter: str | None = None,
-    progress: Progress = lambda share: None,
+    progress: connection.Progress = lambda share: None,
 ) -> dict[str, tuple[Scores, NDArray[np.bool_]]]:
     """Return each column of scores with its labels, joined by a key, in the row order of the first table."""
     for one in (*scores, label):
         if one == key:
             raise InputError(f"column {quoted(key)} cannot be the key and a score or label; name two columns")
     for one in scores:
-        require_two(one, label)
+        checks.require_two(one, label)
     parts: list[_Part] = []
     columns: dict[str, None] = {}
     for path in paths:
         with found_files([path]) as found:
             with open_found(found, [key], delimiter=delimiter) as table:
                 known = list(table.columns)
-            require_column(key, known)
+            checks.require_column(key, known)
             columns |= dict.fromkeys(known)
             mine, marked = [one for one in dict.fromkeys(scores) if one in known], label in known
             # the first of them may be read as scores are, and the key never
@@ -761,7 +732,7 @@ def joined(
             ) as table:
                 parts.append(_part(table, mine, key, label if marked else None, anomaly_label))
     for one in (*scores, label):
-        require_column(one, list(columns))
+        checks.require_column(one, list(columns))
     for one in scores:
         holders = [name for name, _, own, _ in parts if one in own]
         if len(holders) > 1:
