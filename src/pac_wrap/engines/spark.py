@@ -27,16 +27,8 @@ from pac_wrap.engines.files import InspectedFiles, Layout
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import MOST_KINDS
+from pac_wrap.method.groups import values
 from pac_wrap.method.groups.calibrate import GroupSource, Part, whole_groups
-from pac_wrap.method.groups.values import (
-    MOST_GROUPS,
-    NO_SCORES,
-    as_group,
-    merged,
-    text_of,
-    texts_of,
-    too_many,
-)
 from pac_wrap.method.kinds import not_kinds, populations_of
 from pac_wrap.method.promise import Population
 from pac_wrap.method.source import CountedSource, Source
@@ -161,16 +153,16 @@ class _Spark(frames.Engine):
             import pyarrow as pa
 
             _, arrow, read_text = _GROUPS[base_type(dict(df.dtypes)[group])]
-            values = {}
-            for place, text in enumerate(texts_of(certificate.groups)):
+            of_group = {}
+            for place, text in enumerate(values.texts_of(certificate.groups)):
                 # a group of another type than the column's is none of its values
                 with suppress(ValueError, LookupError):
                     value = None if text is None else read_text(text)
-                    if text_of(as_group(value)) == text:
-                        values[place] = value
+                    if values.text_of(values.as_group(value)) == text:
+                        of_group[place] = value
             ends = zip(sql.ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
-            known = pa.array(values.values(), type=pa.type_for_alias(arrow))
-            rules = known, {name: column[[*values]] for name, column in ends}
+            known = pa.array(of_group.values(), type=pa.type_for_alias(arrow))
+            rules = known, {name: column[[*of_group]] for name, column in ends}
             rows, all_of_it = _joined(df.alias("given"), group_sql(df, group), *rules), "given.*"
             verdict, labels = sql.answers_sql(sql.compared_column(score, "spark"), "spark")
         return rows.selectExpr(
@@ -320,9 +312,9 @@ class SparkCounts:
         rows = fetched(self._inside(within).selectExpr("CAST(class AS TINYINT) AS class", "score"))
         labels, scores = (rows.column(name).to_numpy() for name in ("class", "score"))
         pairs = [np.unique(scores[labels == label], return_counts=True) for label in range(self._count)]
-        values, counts = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        scores, counts = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         labels = np.repeat(np.arange(self._count), [pair[0].size for pair in pairs])
-        return Cells(labels, np.zeros_like(labels), counts, values, values)
+        return Cells(labels, np.zeros_like(labels), counts, scores, scores)
 
     def _classes(self, rows: Any) -> list[Scores]:
         """Return the known scores of each class, from rows with a score and a label; learn the labels."""
@@ -350,9 +342,9 @@ class SparkCounts:
         if self._numbers is not None:
             self._labels = {label: int(label) for label in known}
             return
-        values = np.empty(len(known), dtype=object)
-        values[:] = known
-        marks = as_anomaly_mask(values, self._anomaly_label).tolist()
+        listed = np.empty(len(known), dtype=object)
+        listed[:] = known
+        marks = as_anomaly_mask(listed, self._anomaly_label).tolist()
         self._labels = dict(zip(known, marks, strict=True))
 
     @property
@@ -476,12 +468,12 @@ class GroupedFrame(GroupSource):
         self.score_type = score_type
         mark = SparkCounts(rows.select("score", "label"), self.score_type, anomaly_label).mark()
         counted = _summed(rows, ("value",), "count(*) AS rows", f"count_if({mark} = 1) AS anomalous")
-        known = fetched(counted.limit(MOST_GROUPS + 1))
+        known = fetched(counted.limit(values.MOST_GROUPS + 1))
         if not known.num_rows:
-            raise InputError(NO_SCORES)
-        if known.num_rows > MOST_GROUPS:
-            raise too_many(MOST_GROUPS)
-        found = merged(np.arange(known.num_rows), known.column("value").to_pylist())
+            raise InputError(values.NO_SCORES)
+        if known.num_rows > values.MOST_GROUPS:
+            raise values.too_many(values.MOST_GROUPS)
+        found = values.merged(np.arange(known.num_rows), known.column("value").to_pylist())
         places = known.column("value"), {"place": found.codes}
         self._numbered = _joined(rows.selectExpr("score", f"{mark} = 1 AS mark", "value"), "value", *places)
         self.groups, self.n = found.values, np.zeros((2, len(found.values)), dtype=np.int64)

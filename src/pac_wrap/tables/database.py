@@ -28,15 +28,7 @@ from pac_wrap.ranks.compiled import HASH_NUMBERS
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import Parts, ScoreAtRank
 from pac_wrap.tables import columns as checks
-from pac_wrap.tables.sql import (
-    DOUBLE,
-    TEXT,
-    Dialect,
-    nan_sql,
-    one_of,
-    quote_name,
-    quote_number,
-)
+from pac_wrap.tables import sql
 
 # a name of a table is one to three parts; a part with a dot or a quote stands in quotes, as in SQL
 _PART: Final = r'"(?:[^"]|"")+"|[^."]+'
@@ -53,7 +45,7 @@ _TYPE: Final[dict[str, str]] = {
     "postgres": "CAST(pg_typeof({}) AS VARCHAR)",
     "ansi": "''",
 }
-_LABEL: Final[dict[Dialect, str]] = {**TEXT, "postgres": "VARCHAR", "ansi": "VARCHAR(255)"}
+_LABEL: Final[dict[sql.Dialect, str]] = {**sql.TEXT, "postgres": "VARCHAR", "ansi": "VARCHAR(255)"}
 
 
 # the texts that mark the points of each part but the first
@@ -86,10 +78,10 @@ class Source:
         table: str,
         score: str,
         label: str | None,
-        dialect: Dialect = "duckdb",
+        dialect: sql.Dialect = "duckdb",
         parts: tuple[str, ...] = ("normal", "anomalous"),
     ) -> None:
-        check_choice("dialect", dialect, tuple(DOUBLE))
+        check_choice("dialect", dialect, tuple(sql.DOUBLE))
         if not re.fullmatch(rf"(?:{_PART})(?:\.(?:{_PART}))*", table):
             raise InputError(
                 f"the table must be a name such as schema.table, got {quoted(table)}; quote a part with a dot"
@@ -98,15 +90,15 @@ class Source:
         named = re.findall(_PART, table)
         plain = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in named]
         self.table, self.score, self.label, self.dialect, self.parts = table, score, label, dialect, parts
-        self._relation = ".".join(quote_name(part, dialect) for part in plain)
-        self._score = f"CAST({quote_name(score, dialect)} AS {DOUBLE[dialect]})"
-        column = "NULL" if label is None else quote_name(label, dialect)
+        self._relation = ".".join(sql.quote_name(part, dialect) for part in plain)
+        self._score = f"CAST({sql.quote_name(score, dialect)} AS {sql.DOUBLE[dialect]})"
+        column = "NULL" if label is None else sql.quote_name(label, dialect)
         self._label = f"CAST({column} AS {_LABEL[dialect]})"
 
     def labels(self) -> Statement:
         """Return the statement that counts the points and missing scores of each label, with their range."""
-        kind = _TYPE[self.dialect].format(quote_name(self.score, self.dialect))
-        nan = nan_sql("score", self.dialect)
+        kind = _TYPE[self.dialect].format(sql.quote_name(self.score, self.dialect))
+        nan = sql.nan_sql("score", self.dialect)
         number = "score" if len(self.parts) == 2 else f"CASE WHEN NOT ({nan}) THEN score END"
         columns = (
             ("label", "COALESCE(name, '')"),
@@ -174,19 +166,19 @@ class Source:
         return Statement("counts", steps, columns, f"FROM {'hashed' if hashed else 'points'}")
 
     def _number(self, value: float) -> str:
-        return quote_number(value, DOUBLE[self.dialect])
+        return sql.quote_number(value, sql.DOUBLE[self.dialect])
 
     def _points(self, marks: Marks) -> str:
         """Return the query for every point with a score: this, 0 for -0, and the number of its part."""
         cases = [
-            f"WHEN {one_of(self._label, texts, self.dialect)} THEN {part}"
+            f"WHEN {sql.one_of(self._label, texts, self.dialect)} THEN {part}"
             for part, texts in enumerate(marks, 1)
             if texts
         ]
         mark = f"CASE {' '.join(cases)} ELSE 0 END" if cases else "0"
         scored = ""
         if len(self.parts) > 2:
-            scored = f"\n  WHERE {self._score} IS NOT NULL AND NOT ({nan_sql(self._score, self.dialect)})"
+            scored = f"\n  WHERE {self._score} IS NOT NULL AND NOT ({sql.nan_sql(self._score, self.dialect)})"
         return (
             f"  SELECT CASE WHEN {self._score} = 0 THEN 0 ELSE {self._score} END AS score,\n"
             f"    {mark} AS mark\n  FROM {self._relation}{scored}"
@@ -289,7 +281,7 @@ def calibrate(
     review: str | None = None,
     anomaly_label: str | None = None,
     overlap: str | Overlap | None = None,
-    dialect: Dialect = "postgres",
+    dialect: sql.Dialect = "postgres",
 ) -> Certificate:
     """Return the certificate of two columns of a table in a database, the same as `calibrate_labelled` gives.
 
