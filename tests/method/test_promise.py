@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import InputError
+from pac_wrap import InputError, TotalVariation
 from pac_wrap.base.floats import ceiling_up
 from pac_wrap.method.promise import Certified, Error, Guarantee, Population, Promise
 from pac_wrap.tails.bounds import Budget, upper_bound
@@ -255,3 +255,34 @@ def test_ceilings_that_no_number_of_labels_certifies_are_refused(name: str) -> N
         Guarantee(**cast(Any, {name: 1e-16}))
     least = Guarantee(**cast(Any, {name: 1e-15}))
     assert Budget.of(0, getattr(least, name), 5e-324).missing < 2**63
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("20 per 50,000", (20.0, 50_000)),
+        (" 20/50000 ", (20.0, 50_000)),
+        ("0.5 / 1,000", (0.5, 1000)),
+        ("1e-4", 1e-4),
+        (".001", 0.001),
+    ],
+)
+def test_a_ceiling_about_traffic_is_read_as_people_write_it(text: str, limit: Any) -> None:
+    assert Guarantee(max_false_alarms=text).max_false_alarms == limit
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["20/0", "20", "20,5/50000", "20/5e4.5", "20/x", "x/50000", "1/2/3", "", "/", "-1/50", "50/20", "1/2.5"],
+)
+def test_other_texts_are_no_ceiling_about_traffic(text: str) -> None:
+    assert refusal(lambda: Guarantee(max_false_alarms=text)).startswith("max_false_alarms must")
+
+
+@pytest.mark.parametrize(
+    "way", [TotalVariation(0.01), (TotalVariation(0.01), None), (None, TotalVariation(0.01))]
+)
+def test_no_promise_about_traffic_drops_a_shift_that_it_should_tolerate(way: Any) -> None:
+    """Shifts are for classes, of which there may be no promise; they were left out then."""
+    assert "without kinds, shift" in refusal(lambda: Guarantee(max_false_alarms=0.01, shift=way))
+    assert Guarantee(max_false_alarms=0.01, shift=(None, None)) == Guarantee(max_false_alarms=0.01)

@@ -67,15 +67,17 @@ def as_float(value: object) -> float:
         return nan
 
 
+# a number, perhaps with commas between thousands; 0,5 is none
+_PLAIN: Final = r"(?=[0-9.])([0-9]+|[0-9]{1,3}(,[0-9]{3})+)?(\.[0-9]+)?(e-?[0-9]+)?"
+
+
 def as_limit(name: str, given: object) -> Limit | None:
     """Return a ceiling about traffic: a rate, or a number of points and of how many; None for none."""
     parts: Any = given
     if isinstance(given, str):
-        parts = re.split(r"\s*/\s*|\s+per\s+", given.strip())
-        parts = [
-            float(one.replace(",", "")) for one in parts if re.fullmatch(r"[0-9][0-9,]*(\.[0-9]+)?", one)
-        ]
-        parts = parts[0] if len(parts) == 1 else parts
+        texts = re.split(r"\s*/\s*|\s+per\s+", given.strip())
+        parts = [float(one.replace(",", "")) for one in texts if re.fullmatch(_PLAIN, one)]
+        parts = [] if len(parts) < len(texts) else parts[0] if len(parts) == 1 else parts
     if given is None or not isinstance(parts, tuple | list):
         return None if given is None else check_rate(name, parts)
     count, per = map(as_float, parts) if len(parts) == 2 else (-1.0, 0.0)

@@ -89,7 +89,7 @@ def calibrate(
     by = {"--kind": kind, "--group": group, "--time": time}
     _check_weighted(reading, [option for option, column in by.items() if column])
     options.check_traffic(asked.of_traffic, reading, overlap=overlap, prevalence=prevalence)
-    if asked.of_traffic and (asked.fnr is None) != (reading.audit is None):
+    if asked.of_traffic and len({one is None for one in (asked.fnr, reading.audit, promised.audits)}) > 1:
         raise InputError(
             "--max-fnr of traffic needs audits, and they are for nothing else; give --max-fnr, the column of"
             " points that a coin drew whatever their score with --audit, and its chance with --audits"

@@ -30,6 +30,7 @@ def evaluate(
     Example:
     [bold]pac-wrap evaluate certificate.json test.csv --score s --label y[/bold]
     """
+    from pac_wrap.method.metrics import measured_traffic
     from pac_wrap.report.groups import account_of_measured_groups
     from pac_wrap.report.results import account_of_evaluation, account_of_measured
     from pac_wrap.tables.calibrate import are_calibration
@@ -49,8 +50,11 @@ def evaluate(
             account = account_of_measured_groups(loaded, evaluate_groups_table(reading.source(table), loaded))
         else:
             metrics = evaluate_table(reading.source(table, on_missing="abstain"), loaded)
-            same = are_calibration(reading.source(table, loaded.score_type), loaded, metrics.sizes)
-            account = account_of_evaluation(loaded, metrics, same)
+            if loaded.traffic is not None:
+                account = account_of_measured(measured_traffic(loaded.clauses, metrics), "rate")
+            else:
+                same = are_calibration(reading.source(table, loaded.score_type), loaded, metrics.sizes)
+                account = account_of_evaluation(loaded, metrics, same)
             if not quiet:
                 say(str(metrics.verdicts))
     options.tell(account, form)

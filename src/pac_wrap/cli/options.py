@@ -503,7 +503,7 @@ def check_traffic(of_traffic: bool, reading: Reading, **others: Any) -> None:
     if not of_traffic and (given := [name for name, one in marks.items() if one]):
         raise InputError(f"--{given[0]} needs {example}, or --max-fpr with --max-anomalies; add one")
     if not of_traffic and reading.label is None:
-        raise InputError(f"--label is missing; name the column of labels, or add {example}")
+        raise InputError(f"missing --label; name the column of labels, or add {example}")
     names = "label", "anomaly_label", "leave_out", "kind", "weight", "time", "series", "hold_out", "seed"
     labelled = {name: getattr(reading, name) for name in names} | others
     if of_traffic and (given := [name for name, one in labelled.items() if one not in (None, [], False)]):

@@ -269,6 +269,21 @@ class Measured:
         return f"{self.name}: {self.rate}, ceiling {ceiling}, {self.finding}"
 
 
+def measured_traffic(clauses: "Iterable[Clause]", found: Metrics) -> tuple[Measured, ...]:
+    """Return the shares that promises about traffic bound, measured on labelled points of traffic."""
+    wrong, points, undecided = found.fpr.count, sum(found.sizes), found.ambiguity.count
+    normal = wrong, found.abstained_normal.count, found.fpr.n
+    counts = {
+        "max_alarms": ("alarms", (found.verdicts.alarms, undecided, points)),
+        "max_false_alarms": ("false alarms", (wrong, undecided, points)),
+        "max_fpr": ("FPR", normal),
+        "min_precision": ("wrong alarms", (wrong, 0, found.verdicts.alarms)),
+        "max_fnr": ("FNR", (found.fnr.count, found.abstained_anomalous.count, found.fnr.n)),
+    }
+    ceilings = {one.of.option: one.ceiling for one in clauses if one.kept}
+    return Measured.together((name, ceilings.get(of), own) for of, (name, own) in counts.items())
+
+
 def measured_kinds(
     clauses: "Iterable[Clause]", counts: Mapping[Label, Mapping[str | None, Tally]], confidence: float = 0.95
 ) -> tuple[Measured, ...]:

@@ -382,7 +382,8 @@ class Guarantee:
         )
         if of_traffic:
             promises = *_of_traffic(limits, deltas[0], seen[0]), *promises
-            others = (*kinds, *shifts, *noises, confidence)
+            pairs = (one if isinstance(one, tuple | list) else (one,) for one in (shift, label_noise))
+            others = (*kinds, confidence, *(one for pair in pairs for one in pair))
             self._check_traffic(promises, any(one is not None for one in others), reviews)
         tolerated = (one if any(one) else None for one in (shifts, noises))
         values = (*rates, *deltas, kinds, confidence, promises, *tolerated, *limits.values(), reviews)

@@ -110,17 +110,18 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
     return Account(status=_measured(over), sections=(Section(items=(table, *notes)), *hidden))
 
 
-def account_of_measured(measured: Sequence[Measured]) -> Account:
-    """Return the measured rates of kinds or classes with their intervals next to the promised ceilings."""
-    rows, records = [], []
+def account_of_measured(measured: Sequence[Measured], each: str = "kind") -> Account:
+    """Return the measured rates of each kind or promise, with their intervals, next to the ceilings."""
+    rows, records, both = [], [], each == "kind" or any(one.abstained.count for one in measured)
     for one in measured:
         top = "none" if one.ceiling is None else rounded_up(one.ceiling)
-        rows.append((visible(one.name), top, *_cells(one.rate), f"{one.abstained.count:,}", one.finding))
+        left = [f"{one.abstained.count:,}"] * both
+        rows.append((visible(one.name), top, *_cells(one.rate), *left, one.finding))
         rates = {"rate": rate_record(one.rate), "abstained": rate_record(one.abstained)}
-        records.append({"kind": one.name, "ceiling": one.ceiling} | rates)
-    columns = ("", "max", "measured", "errors", "undecided", "finding")
+        records.append({each: one.name, "ceiling": one.ceiling} | rates)
+    columns = ("", "max", "measured", "errors", *["undecided"] * both, "finding")
     over = [one.name for one in measured if one.exceeded]
-    table = Table(columns, tuple(rows), _INTERVALS, (0, 5), key="kinds", data=records)
+    table = Table(columns, tuple(rows), _INTERVALS, (0, 4 + both), key=f"{each}s", data=records)
     return Account(status=_measured(over), sections=(Section(items=(table,)), *only(exceeded=over)))
 
 
