@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, InputError, UpsideDownWarning, calibrate_labelled
@@ -23,6 +23,7 @@ from pac_wrap.report.render import as_json
 from pac_wrap.tables.database import Source, UnansweredError, calibrate, from_answers
 from pac_wrap.tables.sql import Dialect, quote_name
 from support import sparksession
+from support.examples import examples
 from support.slow import slow_but
 from support.strategies import RULES, refusal
 from support.tables import empty_database
@@ -135,15 +136,25 @@ values = st.sampled_from([-inf, -1.5, -0.0, 0.0, 5e-324, 0.1, 0.2, 0.3, 0.1 + 0.
 )
 
 
-@pytest.mark.parametrize("options", slow_but(3, RULES.values()), ids=[*RULES])
-@given(rows=st.lists(st.tuples(values, st.integers(0, 1)), min_size=1, max_size=40))
-def test_any_scores_give_the_certificate_of_memory(options: dict[str, Any], rows: list[Any]) -> None:
+@pytest.fixture(scope="module")
+def in_duckdb() -> Iterator[Database]:
+    with empty_database() as opened:
+        yield Database("duckdb", opened)
+
+
+@settings(max_examples=examples(400))
+@given(
+    rows=st.lists(st.tuples(values, st.integers(0, 1)), min_size=1, max_size=40),
+    options=st.sampled_from([*RULES.values()]),
+)
+def test_any_scores_give_the_certificate_of_memory(
+    rows: list[Any], options: dict[str, Any], in_duckdb: Database
+) -> None:
     scores, labels = map(np.array, zip(*rows, strict=True))
-    with empty_database() as opened, warnings.catch_warnings():
+    in_duckdb.fill(scores, labels)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
-        database = Database("duckdb", opened)
-        database.fill(scores, labels)
-        found = calibrate(database, "t", score="s", label="y", dialect="duckdb", **options)
+        found = calibrate(in_duckdb, "t", score="s", label="y", dialect="duckdb", **options)
     assert found.bare.to_json() == in_memory(scores, labels, **options).to_json()
 
 
