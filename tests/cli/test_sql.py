@@ -16,6 +16,7 @@ from pac_wrap import Certificate, calibrate_labelled
 from support import postgres
 from support.patience import LIMIT
 from support.shell import CERTIFICATE, SCRIPT, invoke, one_sentence, refused, succeeded, write
+from support.traffic import in_memory, traffic
 
 SCALE = Path(__file__).parents[2] / "docs/guide/database.md"
 ASKED = ("sql", "--calibrate", "--table", "scores", "--dialect", "duckdb")
@@ -89,6 +90,21 @@ def test_every_option_of_calibrate_is_one_here(database: Any, tmp_path: Path) ->
     other = tmp_path / "other.json"
     succeeded("calibrate", table, "--score", "score", "--label", "label", *options, "-o", other)
     assert Certificate.load(other).bare.to_json() == Certificate.load(made).bare.to_json()
+
+
+def test_traffic_is_calibrated_where_it_stays(database: Any, tmp_path: Path) -> None:
+    """Four statements whatever the number of rows: the count, a few ranks, their digests."""
+    scores, reviews = traffic()
+    database.register("given", {"score": scores, "verdict": reviews})
+    found = "CASE WHEN NOT isnan(verdict) THEN CAST(verdict AS INTEGER) END AS verdict"
+    database.execute(f"CREATE OR REPLACE TABLE scores AS SELECT score, {found} FROM given")
+    made, promise = tmp_path / "certificate.json", ("--max-false-alarms", "40 per 10,000")
+    to_the_end(database, tmp_path, "--review", "verdict", *promise, "-o", made)
+    assert Certificate.load(made).bare.to_json() == in_memory(scores, reviews, "false alarms")
+    assert (tmp_path / "answers.csv").read_text().count("statement") <= 4
+    told = refused(tmp_path, *ASKED, "--review", "verdict")
+    assert told.startswith("--review needs a promise about traffic")
+    assert "not traffic" in refused(tmp_path, *ASKED, *promise, "--label", "label")
 
 
 def test_too_few_labels_are_the_exit_code_and_the_certificate_is_written(

@@ -102,6 +102,25 @@ def test_a_table_in_a_database_gives_the_certificate_of_memory(name: str, kind: 
         assert all(one.digest is None for one in plain.clauses if one.n)
 
 
+@pytest.mark.parametrize("way", ["booleans", "texts"])
+def test_a_table_in_postgresql_gives_the_certificate_of_memory(way: str, postgresql: Any) -> None:
+    scores, reviews = traffic()
+    with postgresql.transaction(force_rollback=True):
+        kind = {"booleans": "BOOLEAN", "texts": "TEXT"}[way]
+        postgresql.execute(f"CREATE TABLE traffic (s DOUBLE PRECISION, r {kind})")
+        with postgresql.cursor() as cursor, cursor.copy("COPY traffic FROM STDIN") as copied:
+            for row in zip(scores.tolist(), spelled(reviews, way), strict=True):
+                copied.write_row(row)
+
+        def execute(text: str) -> Any:
+            return postgresql.execute(text).fetchall()
+
+        columns: dict[str, Any] = {"score": "s", "review": "r", "dialect": "postgres"}
+        for name, promise in PROMISES.items():
+            made = database.calibrate(execute, "traffic", promise, **columns)
+            assert made.bare.to_json() == in_memory(scores, reviews, name)
+
+
 def test_nan_that_a_parquet_file_does_not_announce_is_a_missing_score(tmp_path: Path) -> None:
     """Writers such as Arrow leave NaN out of the statistics, from which DuckDB takes that there is none."""
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

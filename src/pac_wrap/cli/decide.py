@@ -19,6 +19,7 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.promise import Guarantee
     from pac_wrap.method.provenance import Doubt
     from pac_wrap.method.rule import Counted
     from pac_wrap.streams.decide import Asked
@@ -230,7 +231,11 @@ def sql(
         Path | None, Argument(help="The certificate whose rule is printed; none with --calibrate.")
     ] = None,
     *,
-    promised: Annotated[Promised, "delta_fpr delta_fnr confidence"],
+    promised: Annotated[
+        Promised,
+        "delta_fpr delta_fnr confidence max_alarms max_false_alarms min_precision review_rate mistaken"
+        " max_anomalies",
+    ],
     score: options.Score = "score",
     group: options.Group = None,
     join_table: Annotated[
@@ -249,6 +254,9 @@ def sql(
     label: Annotated[
         str | None,
         Option(help="With --calibrate: the column of labels; by default label."),
+    ] = None,
+    review: Annotated[
+        str | None, Option(help="With --calibrate, of traffic: the column of what reviews found.")
     ] = None,
     anomaly_label: options.AnomalyLabel = None,
     max_fpr: Annotated[
@@ -281,19 +289,18 @@ def sql(
     from pac_wrap.base.arguments import label_of
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.provenance import now
-    from pac_wrap.tables.database import Source, UnansweredError, from_answers
+    from pac_wrap.tables.database import TRAFFIC, Source, UnansweredError, from_answers
     from pac_wrap.tables.sql import group_verdict_sql, join_sql, verdict_sql
 
     if not calibrate:
         for_calibrate = {
             "--table": table,
             "--label": label,
+            "--review": review,
             "--anomaly-label": anomaly_label,
             "--max-fpr": max_fpr,
             "--max-fnr": max_fnr,
-            "--delta-fpr": promised.delta_fpr,
-            "--delta-fnr": promised.delta_fnr,
-            "--confidence": promised.confidence,
+            **{f"--{name.replace('_', '-')}": one for name, one in vars(promised).items()},
             "--overlap": overlap,
             "--answers": answers,
             "-o": output,
@@ -324,9 +331,21 @@ def sql(
         )
     keep_apart([] if answers is None else [answers], output)
     asked = promised.guarantee(max_fpr, max_fnr)
-    request = Request.of(asked, options.strategy_of(overlap, asked), label_of(anomaly_label))
+    request: Request | Guarantee = asked
+    source = Source(table, score, review, dialect, TRAFFIC)
+    if asked.of_traffic and (label, anomaly_label, overlap) != (None, None, None):
+        raise InputError(
+            "--label, --anomaly-label and --overlap are for labelled points, not traffic; remove them"
+        )
+    if review is not None and not asked.of_traffic:
+        raise InputError(
+            "--review needs a promise about traffic, such as --max-false-alarms 20/50000; add one"
+        )
+    if not asked.of_traffic:
+        request = Request.of(asked, options.strategy_of(overlap, asked), label_of(anomaly_label))
+        source = Source(table, score, label or "label", dialect)
     try:
-        found = from_answers(_answers_in(answers), request, Source(table, score, label or "label", dialect))
+        found = from_answers(_answers_in(answers), request, source)
     except UnansweredError as next_one:
         file = "a file" if answers is None else str(answers)
         _comment(f"pac-wrap: statement {next_one.number}, {next_one.statement.purpose}")

@@ -470,7 +470,10 @@ def _of_traffic(
         if limit is None:
             continue
         label: Any = "alarms" if error is Error.WRONG_ALARM else "traffic"
-        stated = limit if isinstance(limit, tuple) else (limit,) if label == "alarms" else None
+        # as floats, which a file gives back
+        stated = (
+            tuple(map(float, limit)) if isinstance(limit, tuple) else (limit,) * (label == "alarms") or None
+        )
         rate = limit if isinstance(limit, float) and stated is None else floats.ceiling_of(stated or ())
         seen = None if error is Error.ALARM or reviews is None else replace(reviews, max_anomalies=0.0)
         yield Promise(Population(label, None, error), error, rate, delta, reviews=seen, limit=stated)

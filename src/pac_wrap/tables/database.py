@@ -36,7 +36,7 @@ _LOW: Final = (1 << 32) - 1
 # the most different labels that come back; two are right, and each may have several spellings
 _MOST_LABELS: Final = 32
 # the parts of traffic; those of labelled points are normal and anomalous
-_STATES: Final = ("unreviewed", "wrong_ones", "right_ones")
+TRAFFIC: Final = ("unreviewed", "wrong_ones", "right_ones")
 # the column that names the statement of an answer
 TAG: Final = "statement"
 # the expression that shows a column of float32; standard SQL has none
@@ -317,13 +317,12 @@ def calibrate(
         return checked(statement, [statement.names, *rows] if rows else [], "the answer of the database")
 
     if is_traffic(guarantee, review):
-        found = RemoteTraffic(ask, Source(table, score, review, dialect, _STATES), None)
-        return certify_traffic(found, found.unscored, guarantee)
+        return _certified(ask, Source(table, score, review, dialect, TRAFFIC), guarantee)
     request = Request.of(guarantee, overlap, label_of(anomaly_label))
-    return certify(Remote(ask, Source(table, score, label, dialect), request.label_text), request)
+    return _certified(ask, Source(table, score, label, dialect), request)
 
 
-def from_answers(text: str, request: Request, source: Source) -> Certificate:
+def from_answers(text: str, request: Request | Guarantee, source: Source) -> Certificate:
     """Return the certificate that follows from the answers; `UnansweredError` holds the next statement."""
     answers = _divided(text)
     number = 0
@@ -336,10 +335,18 @@ def from_answers(text: str, request: Request, source: Source) -> Certificate:
             raise UnansweredError(statement, number)
         return checked(statement, answer, f"answer {number}")
 
-    certificate = certify(Remote(ask, source, request.label_text), request)
+    certificate = _certified(ask, source, request)
     if next(answers, None) is not None:
         raise InputError(f"there must be {number} answers, got more; start again")
     return certificate
+
+
+def _certified(ask: Ask, source: Source, request: object) -> Certificate:
+    """Return the certificate of labelled points, or of traffic if the source has its parts."""
+    if isinstance(request, Request):
+        return certify(Remote(ask, source, request.label_text), request)
+    found = RemoteTraffic(ask, source, None)
+    return certify_traffic(found, found.unscored, request)
 
 
 class Remote(Parts):
