@@ -184,18 +184,28 @@ def test_ceilings_are_rounded_up_and_precision_down(rate: float) -> None:
     assert 0.98 * (0.7 - rate) <= numbers(precise.headline)[0] / 100 <= 0.7 - rate
 
 
+def test_each_promise_is_told_in_one_unit() -> None:
+    told = account(made(max_alarms="10 per 1,000", max_false_alarms=PER))
+    texts = markdown(told).splitlines()
+    assert "| Alarms | In these 20,000 points | In 1,000 points | Promised in 1,000 |" in texts
+    assert [one.split(" | ")[-1] for one in texts if one.startswith(("| All alarms", "| Wrong"))] == [
+        "at most 10 |",
+        "at most 0.4 |",
+    ]
+
+
 def test_the_next_reviews_give_what_the_queue_would() -> None:
     certificate = made(FEW, max_false_alarms=0.001)
     told = account(certificate)["next_reviews"]
     queue = ReviewQueue(SCORES, certificate.guarantee, FEW)
     assert told["stop_after_wrong"] == queue.wrong_left == 10
-    now, best, usual = told["cases"]
+    now, best, usual = (one["found"] for one in told["cases"])
     assert (now["anomaly_from"], now["alarms"]) == (certificate.rule.anomaly_from, 43)
     queue.add(queue.next(50), np.ones(50))
     after = queue.certificate
     assert after.traffic is not None
     assert (best["anomaly_from"], best["alarms"]) == (after.rule.anomaly_from, after.traffic.alarms)
-    assert best["right"] == 50 > usual["right"] == round(50 * 31 / 34)
+    assert [one["right"] for one in told["cases"]] == [None, 50, round(50 * 31 / 34)]
     assert best["anomaly_from"] < usual["anomaly_from"] < now["anomaly_from"]
 
 
@@ -212,9 +222,9 @@ def test_what_the_coin_passed_over_is_not_reviewed_next() -> None:
     found = np.where(SCORES > 3.7, COINS, np.nan)
     certificate = made(found, max_false_alarms="50 per 50,000", reviews=Reviews(rate=0.5))
     told = account(certificate)
-    now, best, _ = told["next_reviews"]["cases"]
+    now, best, _ = (one["found"] for one in told["next_reviews"]["cases"])
     # every second point below the lowest reviewed one is drawn
-    assert best["right"] == 50
+    assert told["next_reviews"]["cases"][1]["right"] == 50
     assert best["anomaly_from"] == np.nextafter(
         np.sort(SCORES[np.nanmin(np.where(found >= 0, SCORES, np.nan)) > SCORES])[-99], np.inf
     )
@@ -307,6 +317,8 @@ def test_groups_of_traffic_speak_of_alarms() -> None:
     assert seen is not None
     assert f"| 'login' | 7,900 | {seen.alarms} | {seen.right} | as asked |" in text
     assert "| 'new' | 100 | 0 | 0 | none; missing points: " in text
-    assert "| certified | 2 | 19,900 |" in text
+    alarms = [one.traffic for one in certificate.certificates.values() if one.traffic is not None]
+    found = f"{sum(one.alarms for one in alarms)} of all 20,000 points raise an alarm"
+    assert f"{found}; {sum(one.right for one in alarms)} found right." in text
     assert "<b>api" not in text.split("## The certificate")[0]
     assert "<b>api" not in html(told)

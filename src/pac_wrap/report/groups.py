@@ -111,8 +111,7 @@ def _sections(
     certificate: GroupCertificate, drawn: Drawn, measured: GroupMeasured | None
 ) -> Iterator[Section]:
     count, said = len(certificate.groups), tuple(_lead(certificate))
-    summary = _summary_of_traffic if certificate.asked.of_traffic else _summary
-    items: list[Item] = [summary(certificate), *([Points(said)] if said else [])]
+    items: list[Item] = [_summary(certificate), *([Points(said)] if said else [])]
     if drawn:
         some = f"; {len(drawn):,} of {count:,} groups" if len(drawn) < count else ""
         caption = f"Each class in percent of itself, all groups on one scale, the worst first{some}."
@@ -316,19 +315,12 @@ def _promise(certificate: GroupCertificate) -> str:
     return f"In the long run, {', and '.join(clauses)}: in {whom}, with {joint} confidence.{silent}"
 
 
-def _summary_of_traffic(certificate: GroupCertificate) -> Table:
-    columns, rows = certificate.columns, []
-    right = columns.n[1] - columns.errors[1]
-    for name, which in (("certified", ~columns.empty), ("too small, without a promise", columns.empty)):
-        counts = (one[which].sum() for one in (columns.n.sum(axis=0), columns.errors[0] + right, right))
-        if which.any() or name == "certified":
-            rows.append((name, f"{np.count_nonzero(which):,}", *(f"{count:,}" for count in counts)))
-    heads = ("Groups", "Number", "Points", "Alarms", "Found right")
-    return Table(heads, tuple(rows), "The groups of the traffic that calibrated.", key="groups")
-
-
-def _summary(certificate: GroupCertificate) -> Table:
+def _summary(certificate: GroupCertificate) -> Item:
     columns, pooled = certificate.columns, certificate.pooled
+    if certificate.asked.of_traffic:
+        right = int(columns.n[1].sum() - columns.errors[1].sum())
+        alarms = f"{columns.errors[0].sum() + right:,} of all {columns.n.sum():,} points raise an alarm"
+        return f"{alarms}; {right:,} found right."
     few, kept, left = columns.vacuous & ~pooled, columns.kept.any(axis=0), columns.undecided
     rows = []
     for name, which in (

@@ -160,8 +160,9 @@ class _Own:
 
 
 def _case(words: str, right: int | None, made: Certificate) -> dict[str, Any]:
-    found = {"reviews": words, "right": right, "promises": len(made.promises)}
-    return found | {"anomaly_from": made.rule.anomaly_from, "alarms": _seen(made).alarms}
+    ends = {"normal_below": made.rule.normal_below, "anomaly_from": made.rule.anomaly_from}
+    found = ends | {"alarms": _seen(made).alarms, "promises": len(made.promises)}
+    return {"reviews": words, "right": right, "found": found}
 
 
 def _status(certificate: Certificate) -> Status:
@@ -184,11 +185,10 @@ def _headline(certificate: Certificate) -> str:
     kept, lines = certificate.promises, []
     if kept:
         *others, last = map(in_words, kept)
-        said = f"{', '.join(others)}{',' * (len(others) > 1)} and {last}" if others else last
-        surely = f", with {confidence(kept[0].delta)} confidence"
-        if others:
-            surely = f": all of it together with {sure(certificate.confidence)} confidence"
-        lines.append(f"In the long run, {said}{surely}.")
+        said = f"{', '.join(others)}{',' * (len(others) > 1)}{' and ' * bool(others)}{last}"
+        together = f": all of it together with {sure(certificate.confidence)}"
+        surely = together if others else f", with {confidence(kept[0].delta)}"
+        lines.append(f"In the long run, {said}{surely} confidence.")
     lacking = [one for one in certificate.clauses if one.lacking]
     more = [f"Nothing is promised about {_about(one)} yet: {_why(one, certificate)}." for one in lacking]
     more += ["No alarm is ever raised."] * (certificate.rule.anomaly_from == inf)
@@ -324,8 +324,9 @@ def _practice(certificate: Certificate) -> Section:
     for name, count in counts.items():
         made, promised = kept.get(name), "nothing"
         if made is not None:
-            most = made.limit[0] if made.limit else made.ceiling * per
-            promised = f"{_right(made)} of alarms" if name == "right" else f"at most {rounded_up(most)}"
+            stated = made.limit is not None and made.limit[1:] == (per,)
+            most = f"{made.limit[0]:,.12g}" if made.limit and stated else rounded_up(made.ceiling, per)
+            promised = f"{_right(made)} of alarms" if name == "right" else f"at most {most}"
         if count or (name in ("alarms", "right", "wrong") and count is not None):
             words = {"alarms": "All alarms", "unreviewed": "Not reviewed"}.get(name, name.capitalize())
             rows.append((words, f"{count:,}", _in_unit(certificate, count), promised))
@@ -347,17 +348,17 @@ def _next(certificate: Certificate, own: _Own | None) -> Iterator[Section]:
         steps.append(f"{left_out} without a review counted as missed anomalies: review these first.")
     if own is not None and len(cases) > 1:
         n = amount(own.waiting.size, "highest score")
-        if [*cases[1].values()][2:] == [*cases[0].values()][2:]:
+        if cases[1]["found"] == cases[0]["found"]:
             said = f"Reviewing the {n} without a review would change nothing, whatever is found."
             steps += [said] * (not own.audits_left)
         else:
             heads = ("More reviews", "Alarm from", "Alarms", f"In {_per(certificate):,} points")
             caption = f"The threshold and the alarms now, and after reviews of the {n} without one."
-            edges = told_apart([one["anomaly_from"] for one in cases])
-            rows = [
-                (one["reviews"], edge, f"{one['alarms']:,}", _in_unit(certificate, one["alarms"]))
-                for one, edge in zip(cases, edges, strict=True)
-            ]
+            edges = told_apart([one["found"]["anomaly_from"] for one in cases])
+            rows = []
+            for one, edge in zip(cases, edges, strict=True):
+                alarms = one["found"]["alarms"]
+                rows.append((one["reviews"], edge, f"{alarms:,}", _in_unit(certificate, alarms)))
             items = (Table(heads, tuple(rows), caption),)
             if left is not None:
                 steps.append(
@@ -373,27 +374,17 @@ def _next(certificate: Certificate, own: _Own | None) -> Iterator[Section]:
 def _promises(certificate: Certificate) -> Section:
     """Return each promise with its budget of errors, and how much of it is used."""
     rows, records = [], []
-    for one in certificate.clauses:
-        if one.asked is None:
-            continue
-        made, used = one.certified, _used(one, _seen(certificate)) if one.kept else None
+    for one, asked in ((one, one.asked) for one in certificate.clauses if one.asked is not None):
+        used = _used(one, _seen(certificate)) if one.kept else None
         left = None if used is None or one.errors is None else one.errors - used
-        counts = [
-            "not counted" if n is None else f"{n:,}" for n in (one.errors if one.kept else None, used, left)
-        ]
-        said = sentence(in_words(one.asked))
-        sure_of = confidence(made.delta) if one.kept and made is not None else "not promised"
-        edge = told_apart([one.threshold])[0] if one.threshold is not None else "none"
-        rows.append((said, sure_of, f"{one.n:,}", *counts, edge))
-        asked = one.asked
-        record = {
-            "option": one.of.option,
-            "ceiling": asked.ceiling,
-            "limit": asked.limit,
-            "delta": asked.delta,
-        }
-        record |= {"certified": one.kept, "n": one.n, "allowed": one.errors, "used": used, "left": left}
-        records.append(record | {"threshold": one.threshold})
+        counts = {"n": one.n, "allowed": one.errors, "used": used, "left": left}
+        sure_of = confidence(asked.delta) if one.kept else "not promised"
+        edge = "none" if one.threshold is None else told_apart([one.threshold])[0]
+        texts = ("not counted" if count is None else f"{count:,}" for count in counts.values())
+        rows.append((sentence(in_words(asked)), sure_of, *texts, edge))
+        record = {"option": one.of.option, "ceiling": asked.ceiling, "limit": asked.limit}
+        record |= {"delta": asked.delta, "certified": one.kept, "threshold": one.threshold}
+        records.append(record | counts)
     heads = ("Promise", "Confidence", "Points", "Allowed", "Used", "Left", "Threshold")
     caption = (
         "The errors that each promise allows among these points, those that the alarms use up, and the"
