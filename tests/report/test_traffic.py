@@ -322,3 +322,12 @@ def test_groups_of_traffic_speak_of_alarms() -> None:
     assert f"{found}; {sum(one.right for one in alarms)} found right." in text
     assert "<b>api" not in text.split("## The certificate")[0]
     assert "<b>api" not in html(told)
+
+
+def test_a_notebook_draws_the_alarms() -> None:
+    pytest.importorskip("matplotlib")
+    axes = made(FEW, max_false_alarms=0.001).plot(SCORES, reviews=FEW)
+    assert axes.get_ylabel() == "points of traffic"
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [one.get_text() for one in legend.get_texts()][:2] == ["right, 31", "wrong, 3"]

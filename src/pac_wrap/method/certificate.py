@@ -836,7 +836,14 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             more = {"reviews": reviews, "audits": audits}
         write(self, path, normal, anomalous, detector=detector, **more)
 
-    def plot(self, normal: ArrayLike, anomalous: ArrayLike, ax: "Axes | None" = None) -> "Axes":
+    def plot(
+        self,
+        normal: ArrayLike,
+        anomalous: ArrayLike | None = None,
+        ax: "Axes | None" = None,
+        *,
+        reviews: ArrayLike | None = None,
+    ) -> "Axes":
         """Return axes with the scores of both classes and the thresholds drawn; needs matplotlib.
 
         Parameters
@@ -845,6 +852,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             Scores of labelled points of each class.
         ax : Axes, optional
             Where to draw; by default a new figure, which a notebook shows.
+        reviews : array-like, optional
+            For a certificate of traffic, whose scores come first: the reviews. Then the highest scores are
+            drawn, found right, found wrong and not reviewed.
 
         Returns
         -------
@@ -856,8 +866,12 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         >>> calibrate(range(1000), range(900, 1900)).plot(range(1000), range(900, 1900)).get_ylabel()
         'share of the class (%)'
         """
-        from pac_wrap.report.figures import plot_scores
+        from pac_wrap.report.figures import plot_alarms, plot_scores
 
+        if self.traffic is not None:
+            return plot_alarms(self.rule, normal, reviews, ax)
+        if anomalous is None:
+            raise InputError("pass the scores of both classes")
         return plot_scores(self, normal, anomalous, ax=ax)
 
     def _repr_html_(self) -> str:

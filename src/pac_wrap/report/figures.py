@@ -10,13 +10,14 @@ from math import ceil, floor, log10
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import Scores, as_scores
+from pac_wrap.base.arguments import as_scores
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.traffic.calibrate import as_reviews
 from pac_wrap.report.numbers import ceiling, minus, number, sure, written_alike
 from pac_wrap.report.pictures import ByReview, Window, flags, not_drawn
 from pac_wrap.report.sentences import CONSEQUENCES, ranges
@@ -267,9 +268,12 @@ def plot_scores(
     return _told(ax, style, window, rule, handles, notes)
 
 
-def plot_alarms(rule: Rule, scores: Scores, verdicts: NDArray[np.int8], ax: Axes | None = None) -> Axes:
+def plot_alarms(
+    rule: Rule, scores: ArrayLike, reviews: ArrayLike | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the highest scores of traffic in bars: found right, found wrong, and not reviewed."""
-    shown = ByReview.of(rule.anomaly_from, scores, verdicts)
+    values = as_scores(scores, "scores", missing=True)
+    shown = ByReview.of(rule.anomaly_from, values, as_reviews(reviews, values.size))
     ax, style = prepare(ax)
     _score_axis(ax, style, shown.window)
     looks: tuple[dict[str, Any], ...] = (

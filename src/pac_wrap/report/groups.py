@@ -38,7 +38,6 @@ from pac_wrap.report.certificate import AGAIN, MOST_MULTIPLES, SHORT_NAME, assum
 from pac_wrap.report.numbers import about, ceiling, percent, sure, told_apart
 from pac_wrap.report.pictures import Drawing, Window, multiple
 from pac_wrap.report.results import assumed, rates_record
-from pac_wrap.report.traffic import in_words
 from pac_wrap.tails.bounds import min_samples
 
 # the normal and the anomalous scores of some groups
@@ -302,7 +301,7 @@ def _promise(certificate: GroupCertificate) -> str:
         highest = ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))
         of_traffic = certificate.asked.of_traffic
         clauses.append(
-            in_words(certificate.asked.promises[0])
+            sentences.promise_in_words(certificate.asked.promises[0])
             if of_traffic
             else f"at most {highest} of {' '.join(words)}"
         )

@@ -17,14 +17,14 @@ from pac_wrap.method.alarms.precision import Prevalence, as_interval
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Metrics, all_exceeded
-from pac_wrap.method.promise import LABELS, Assumption, Clause, Population, binding
+from pac_wrap.method.promise import LABELS, Assumption, Clause, Error, Population, Promise, binding
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule, Verdict
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import is_upside_down, rough_auc
 from pac_wrap.report.account import Account, Fact, Status, account_of, facts_of, sentence
-from pac_wrap.report.numbers import about, ceiling, confidence, percent, shortened, sure, told_apart
+from pac_wrap.report.numbers import about, ceiling, confidence, least, percent, shortened, sure, told_apart
 from pac_wrap.tails.bounds import Budget, Rate, upper_bound
 
 # [low, high), None for an open end, which includes infinite scores
@@ -47,6 +47,13 @@ _ERRORS: Final = {"FPR": "false alarms", "FNR": "missed anomalies"}
 MISTAKES: Final = {
     "normal": ("normal points", "raise a false alarm"),
     "anomalous": ("anomalies", "are missed"),
+}
+# what traffic does, by the option of its promise
+_DO: Final = {
+    "max_alarms": "raise an alarm",
+    "max_false_alarms": "raise a false alarm",
+    "max_fpr": "of normal points raise a false alarm",
+    "max_fnr": "of anomalies are missed",
 }
 # assumptions in a few words; their sentences stand in a report
 _BRIEFLY: Final = {
@@ -154,6 +161,21 @@ def account_in_short(result: Certificate | Report) -> Account:
         facts=tuple(facts(certificate)),
         form=("pac-wrap report of kinds", 1) if kinds else ("pac-wrap report", 2),
     )
+
+
+def promise_in_words(promise: Promise) -> str:
+    """Return a promise about traffic in words, in the unit in which it was stated."""
+    if promise.error is Error.WRONG_ALARM:
+        return f"{least_right(promise)} of alarms are right"
+    most = f"{ceiling(promise.ceiling)}{' of all points' * (promise.of.label == 'traffic')}"
+    if promise.limit is not None:
+        most = f"{promise.limit[0]:,.12g} of every {promise.limit[1]:,.0f} points"
+    return f"at most {most} {_DO[promise.of.option]}"
+
+
+def least_right(promise: Promise) -> str:
+    """Return the least share of alarms that are right."""
+    return f"at least {least((promise.limit or (1.0 - promise.ceiling,))[0])}"
 
 
 def title(detector: str | None, known: Provenance, column: str | None = None) -> str:

@@ -33,7 +33,7 @@ from pac_wrap.report.account import (
     only,
     sentence,
 )
-from pac_wrap.report.numbers import ceiling, confidence, least, percent, sure, told_apart
+from pac_wrap.report.numbers import confidence, percent, sure, told_apart
 from pac_wrap.report.pictures import alarms_picture
 from pac_wrap.tails.bounds import ranks_tested
 
@@ -42,12 +42,6 @@ if TYPE_CHECKING:
 
 # the reviews that are looked ahead
 _MORE: Final = 50
-_DO: Final = {
-    "max_alarms": "raise an alarm",
-    "max_false_alarms": "raise a false alarm",
-    "max_fpr": "of normal points raise a false alarm",
-    "max_fnr": "of anomalies are missed",
-}
 _ROWS: Final = {"max_alarms": "alarms", "min_precision": "right", "max_false_alarms": "wrong"}
 
 
@@ -85,9 +79,9 @@ def account_of_traffic(
             )
         own = _Own(certificate, scores, reviews, {"anomalous": anomalous, "audits": audits})
         alt = f"Histogram of the highest scores, by review. {first[0]}"
-        drawn = certificate.rule, own.scores, own.verdicts
-        first.append(Figure("alarms", alarms_picture(*drawn), alt=alt))
-        account = replace(account, picture=Figure("alarms", drawn, alt=alt))
+        shown = alarms_picture(certificate.rule, own.scores, own.verdicts)
+        first.append(Figure("alarms", shown, alt=alt))
+        account = replace(account, picture=Figure("alarms", (certificate.rule, own.scores, reviews), alt=alt))
     rule, unscored = certificate.rule, _seen(certificate).unscored
     first.append(f"The rule: {sentences.rule_words(rule)}.")
     first += [f"{amount(unscored, 'point')} without a score raised no alarm."] if unscored else []
@@ -184,7 +178,7 @@ def _headline(certificate: Certificate) -> str:
     """Return the promises in one line, and those that are lacking in another."""
     kept, lines = certificate.promises, []
     if kept:
-        *others, last = map(in_words, kept)
+        *others, last = map(sentences.promise_in_words, kept)
         said = f"{', '.join(others)}{',' * (len(others) > 1)}{' and ' * bool(others)}{last}"
         together = f": all of it together with {sure(certificate.confidence)}"
         surely = together if others else f", with {confidence(kept[0].delta)}"
@@ -193,20 +187,6 @@ def _headline(certificate: Certificate) -> str:
     more = [f"Nothing is promised about {_about(one)} yet: {_why(one, certificate)}." for one in lacking]
     more += ["No alarm is ever raised."] * (certificate.rule.anomaly_from == inf)
     return "\n".join([*lines, *[" ".join(more)][: len(more)]])
-
-
-def in_words(promise: Promise) -> str:
-    """Return a promise in words, in the unit in which it was stated."""
-    if promise.error is Error.WRONG_ALARM:
-        return f"{_right(promise)} of alarms are right"
-    most = f"{ceiling(promise.ceiling)}{' of all points' * (promise.of.label == 'traffic')}"
-    if promise.limit is not None:
-        most = f"{promise.limit[0]:,.12g} of every {promise.limit[1]:,.0f} points"
-    return f"at most {most} {_DO[promise.of.option]}"
-
-
-def _right(promise: Promise) -> str:
-    return f"at least {least((promise.limit or (1.0 - promise.ceiling,))[0])}"
 
 
 def _why(one: Clause, certificate: Certificate) -> str:
@@ -326,7 +306,7 @@ def _practice(certificate: Certificate) -> Section:
         if made is not None:
             stated = made.limit is not None and made.limit[1:] == (per,)
             most = f"{made.limit[0]:,.12g}" if made.limit and stated else rounded_up(made.ceiling, per)
-            promised = f"{_right(made)} of alarms" if name == "right" else f"at most {most}"
+            promised = f"{sentences.least_right(made)} of alarms" if name == "right" else f"at most {most}"
         if count or (name in ("alarms", "right", "wrong") and count is not None):
             words = {"alarms": "All alarms", "unreviewed": "Not reviewed"}.get(name, name.capitalize())
             rows.append((words, f"{count:,}", _in_unit(certificate, count), promised))
@@ -381,7 +361,7 @@ def _promises(certificate: Certificate) -> Section:
         sure_of = confidence(asked.delta) if one.kept else "not promised"
         edge = "none" if one.threshold is None else told_apart([one.threshold])[0]
         texts = ("not counted" if count is None else f"{count:,}" for count in counts.values())
-        rows.append((sentence(in_words(asked)), sure_of, *texts, edge))
+        rows.append((sentence(sentences.promise_in_words(asked)), sure_of, *texts, edge))
         record = {"option": one.of.option, "ceiling": asked.ceiling, "limit": asked.limit}
         record |= {"delta": asked.delta, "certified": one.kept, "threshold": one.threshold}
         records.append(record | counts)
