@@ -189,7 +189,7 @@ def worth(
     score: Annotated[str | None, Option(help="With --unlabelled: the column of its scores.")] = None,
     points: Annotated[
         int | None,
-        Option("--next", min=1, help="Bound the errors among the next points; this is their number."),
+        Option("--next", min=1, help="How many points come next, to bound the errors among them."),
     ] = None,
     delta: Annotated[
         float | None, Option(help="Chance that a bound from counted points, or one for --next, fails.")

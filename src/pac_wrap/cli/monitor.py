@@ -178,7 +178,7 @@ def monitor(
     The rows of a batch must be adjacent, and a batch must not come again.
     Labels may be missing, or come later with --late.
     A certificate of traffic needs --review instead: every alarm of a batch must be reviewed, other rows not.
-
+    Its batches must come in their order; without --review, their alarms alone are counted.
     With --group, every group of the certificate is monitored by itself, and all of them share alpha.
 
     Example:
