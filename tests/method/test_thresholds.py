@@ -23,6 +23,7 @@ from pac_wrap.tails.bounds import Budget
 from support.examples import examples
 from support.strategies import (
     LARGEST,
+    RULES,
     Floats,
     calibrate_quietly,
     guarantee,
@@ -338,3 +339,11 @@ def test_verdicts_are_small_integers_and_leave_the_scores_alone() -> None:
         assert thresholds.rule.verdicts(values).dtype == np.int8
         assert thresholds.prediction_sets(values).dtype == np.bool_
     assert values.tolist() == [0.1, 0.5, 0.9]
+
+
+@pytest.mark.parametrize("shift", [6.0, 1.0])
+def test_each_of_two_thresholds_rules_out_a_label_also_where_one_would_do(shift: float) -> None:
+    normal = np.random.default_rng(0).normal(size=300)
+    made = calibrate_quietly(normal, normal + shift, **RULES["two thresholds always"])
+    assert made.thresholds.separated == (shift == 6.0)
+    assert made.exclusions == made.thresholds

@@ -160,7 +160,7 @@ def test_an_error_in_a_thread_arrives() -> None:
 
 
 def test_one_core_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, pid})  # 0 is this process
     assert usable_cores() == 1
     assert together([lambda: 1, lambda: 2]) == [1, 2]
     monkeypatch.delattr("os.sched_getaffinity")

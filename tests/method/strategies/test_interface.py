@@ -7,14 +7,21 @@ from hypothesis import given
 
 from pac_wrap.method.calibrate import WORDS
 from pac_wrap.method.certificate import Overlap, inconsistencies
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.interface import Abstain, Strategy, asked_of
+from pac_wrap.method.strategies.interface import PLUS, Abstain, Asked, Found, Strategy, asked_of, binding
 from pac_wrap.ranks.memory import Rank
 from support.strategies import Floats, calibrate_quietly, guarantee, scores
 
 FIVE = Guarantee()
 every_strategy = pytest.mark.parametrize("strategy", WORDS.values(), ids=WORDS)
+
+
+def test_of_kinds_with_the_same_threshold_the_one_that_lacks_labels_binds() -> None:
+    asked = [Asked(Population("normal", kind), None, 0.05) for kind in "abc"]
+    found = [Found(0.1, 0.05, errors, PLUS, 0.1, 0.05) for errors in (3, -1, 2)]
+    assert binding(asked, found, "normal") == (1, PLUS)
+    assert binding(asked, [found[0], found[2], found[2]], "normal") == (0, PLUS)
 
 
 @every_strategy
