@@ -305,6 +305,8 @@ def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
 def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[str]:
     """Yield contradictions between the counts of traffic and the clauses."""
     yield from traffic.problems()
+    if certificate.overlap != Abstain(position=1.0):
+        yield "traffic raises the fewest alarms, by abstain at position 1, not by another strategy"
     wrong, fnr = traffic.alarms - traffic.right, certificate.fnr
     if fnr.asked is not None and fnr.asked.by_audits and fnr.n > traffic.found + (fnr.errors or 0):
         yield f"{fnr.n:,} anomalies count for max_fnr, and {traffic.found:,} were found"
