@@ -57,6 +57,27 @@ def test_what_the_readme_says_of_other_packages_is_what_the_benchmarks_measured(
         assert tuple(cell.strip() for cell in line.split("|")[4:6]) == measured[name]
 
 
+def test_what_the_readme_says_of_reviews_is_what_the_benchmarks_measured() -> None:
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    rows = {
+        cells[1].strip(): [cell.split()[0] for cell in cells[2:4]]
+        for line in page.partition("## Labels for a low false alarm rate")[2]
+        .partition("\n## ")[0]
+        .splitlines()
+        if len(cells := line.split("|")) > 9
+    }
+    (labels, points), (controller, _) = (
+        rows[name] for name in ("PAC-Wrap, reviewed from the top, 1 % anomalies", "MAPIE, controller")
+    )
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    at_random = rows["PAC-Wrap, at random"][0]
+    assert (
+        f" {labels} reviews among {points} unlabelled points, where labels at random take {at_random},"
+        in readme
+    )
+    assert f" and {controller} with MAPIE's default controller." in readme
+
+
 def test_the_readme_is_a_front_door() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     prose, marks = re.subn(r"<!-- adbench -->.*?<!-- end of adbench -->", "", readme, flags=re.DOTALL)
