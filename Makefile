@@ -33,12 +33,12 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 test: $(VENV)/.dev
 	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
-# the tests marked slow, and those of generated examples again, with eight times as many
+# the tests marked slow, and those of generated examples again, with five times as many
 test-slow: $(VENV)/.dev
-	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile all $(PYTEST_ARGS)
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile many $(PYTEST_ARGS)
 
 test-all: $(VENV)/.dev
-	$(PYTEST) --hypothesis-profile all $(PYTEST_ARGS)
+	$(PYTEST) --hypothesis-profile many $(PYTEST_ARGS)
 
 # with the oldest packages that pyproject.toml allows; left out: what a browser makes of a page, and where the readers
 # of CSV take a label 0 beside FALSE for false, which means the same and is written otherwise
