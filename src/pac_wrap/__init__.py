@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from pac_wrap.method.planning.plan import plan as plan
     from pac_wrap.method.planning.sequential import LabelUntil as LabelUntil
     from pac_wrap.method.promise import Guarantee as Guarantee
+    from pac_wrap.method.provenance import Day as Day
+    from pac_wrap.method.provenance import Event as Event
     from pac_wrap.method.robust.shift_and_noise import KL as KL
     from pac_wrap.method.robust.shift_and_noise import ChiSquared as ChiSquared
     from pac_wrap.method.robust.shift_and_noise import DensityRatio as DensityRatio

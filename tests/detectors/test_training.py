@@ -1,4 +1,4 @@
-"""Which rows train and which calibrate: shares, subjects, and what a detector's own `fit` is given."""
+"""Which rows train and which calibrate: shares, units, and what a detector's own `fit` is given."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 
-from pac_wrap import Certificate, DependenceWarning, Guarantee, InputError, PACWrap, VacuousWarning
-from pac_wrap.detectors.training import as_subjects, calibrating, divide
-from pac_wrap.method.promise import OF_DRAWS, OF_SUBJECTS
+from pac_wrap import Certificate, Guarantee, InputError, PACWrap, VacuousWarning
+from pac_wrap.detectors.training import calibrating, divide
+from pac_wrap.method.promise import OF_UNITS, OF_UNITS_APART
 from pac_wrap.tails import min_samples
 
 BOTH = Guarantee()
@@ -114,19 +114,19 @@ def test_normal_rows_may_be_the_scarce_ones() -> None:
     keep=st.booleans(),
     seed=st.integers(0, 20),
 )
-def test_a_subject_is_on_one_side_and_no_row_is_lost_or_on_both(
+def test_a_unit_is_on_one_side_and_no_row_is_lost_or_on_both(
     rows: list[tuple[int, bool]], share: Any, keep: bool, seed: int
 ) -> None:
-    subjects = as_subjects([f"s{subject}" for subject, _ in rows], None, len(rows))
+    units = np.array([f"s{unit}" for unit, _ in rows], dtype=object)
     mask = np.array([label for _, label in rows])
     try:
-        found = divide(mask, share, BOTH, np.random.RandomState(seed), keep_anomalies=keep, subjects=subjects)
+        found = divide(mask, share, BOTH, np.random.RandomState(seed), keep_anomalies=keep, units=units)
     except InputError:
         return  # nothing to train on, or to calibrate on: the next test
-    assert not set(subjects[found[0]]) & set(subjects[found[1]])
+    assert not set(units[found[0]]) & set(units[found[1]])
     assert not set(found[0]) & set(found[1])
     left_out = set(range(mask.size)) - set(found[0]) - set(found[1])
-    mixed = set(subjects[mask]) & set(subjects[~mask])
+    mixed = set(units[mask]) & set(units[~mask])
     if keep:
         assert not mask[found[0]].any()
         assert all(mask[row] for row in left_out)
@@ -136,102 +136,98 @@ def test_a_subject_is_on_one_side_and_no_row_is_lost_or_on_both(
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_a_single_subject_cannot_be_divided(keep: bool) -> None:
-    mask, subjects = np.array([False, True]), np.array([0, 0])
-    with pytest.raises(InputError, match="1 of them anomalous, of 1 subjects; add subjects or change"):
-        divide(mask, "auto", BOTH, np.random.RandomState(0), keep_anomalies=keep, subjects=subjects)
+def test_a_single_unit_cannot_be_divided(keep: bool) -> None:
+    mask, units = np.array([False, True]), np.array([0, 0])
+    with pytest.raises(InputError, match="1 of them anomalous, of 1 units; add units or change"):
+        divide(mask, "auto", BOTH, np.random.RandomState(0), keep_anomalies=keep, units=units)
 
 
-def test_a_share_of_the_subjects_of_each_kind_calibrates() -> None:
-    # 20 subjects with normal rows only, 10 with both: the same share of either, whatever their labels
-    subjects = np.repeat(np.arange(30), 10)
-    mask = (subjects >= 20) & (np.arange(300) % 2 == 0)
+def test_a_share_of_the_units_of_each_kind_calibrates() -> None:
+    # 20 units with normal rows only, 10 with both: the same share of either, whatever their labels
+    units = np.repeat(np.arange(30), 10)
+    mask = (units >= 20) & (np.arange(300) % 2 == 0)
     random = np.random.RandomState(0)
     for keep in (False, True):
-        found = divide(mask, 0.5, BOTH, random, keep_anomalies=keep, subjects=subjects)
-        drawn = np.unique(subjects[found[1]])
+        found = divide(mask, 0.5, BOTH, random, keep_anomalies=keep, units=units)
+        drawn = np.unique(units[found[1]])
         assert [np.count_nonzero(drawn < 20), np.count_nonzero(drawn >= 20)] == [10, 5]
         assert np.count_nonzero(mask[found[1]]) == 25
         assert found[0].size == (125 if keep else 150)
 
 
-def test_subjects_of_one_class_each_all_calibrate_if_anomalous() -> None:
-    subjects, mask = np.repeat(np.arange(30), 10), np.arange(300) >= 200
-    found = divide(mask, 0.5, BOTH, np.random.RandomState(0), keep_anomalies=True, subjects=subjects)
+def test_units_of_one_class_each_all_calibrate_if_anomalous() -> None:
+    units, mask = np.repeat(np.arange(30), 10), np.arange(300) >= 200
+    found = divide(mask, 0.5, BOTH, np.random.RandomState(0), keep_anomalies=True, units=units)
     assert np.count_nonzero(mask[found[1]]) == 100
     assert (found[0].size, found[1].size) == (100, 200)
 
 
-def test_every_subject_calibrates_equally_often() -> None:
+def test_every_unit_calibrates_equally_often() -> None:
     # as for rows: beyond 0.5 +- 0.062 with probability 20 * 3e-8 < 1e-6, and 3 in 5 is caught with 0.9997
-    subjects, random = np.repeat(np.arange(20), [1, 3] * 10), np.random.RandomState(0)
-    mask, counts = subjects % 4 == 0, np.zeros(20)
+    units, random = np.repeat(np.arange(20), [1, 3] * 10), np.random.RandomState(0)
+    mask, counts = units % 4 == 0, np.zeros(20)
     for _ in range(2000):
-        found = divide(mask, 0.5, BOTH, random, keep_anomalies=False, subjects=subjects)
-        counts[np.unique(subjects[found[1]])] += 1
-    # of the 5 anomalous subjects round(2.5) = 2 calibrate, and of the 15 others round(7.5) = 8
+        found = divide(mask, 0.5, BOTH, random, keep_anomalies=False, units=units)
+        counts[np.unique(units[found[1]])] += 1
+    # of the 5 anomalous units round(2.5) = 2 calibrate, and of the 15 others round(7.5) = 8
     expected = np.where(np.arange(20) % 4 == 0, 2 / 5, 8 / 15)
     assert np.abs(counts / 2000 - expected).max() < 0.062
 
 
-def test_several_rows_of_a_subject_are_told_and_stand_in_the_certificate() -> None:
-    patients = np.r_[np.arange(400) // 4, np.arange(200)]
-    match = r"^200 normal calibration rows come from 50 subjects and depend on each other, so the stated"
-    with pytest.warns(DependenceWarning, match=match):
-        wrap = PACWrap(IsolationForest(n_estimators=10), random_state=0).fit(X, Y, subjects=patients + 0.5)
+def test_rows_of_several_units_are_certified_over_units() -> None:
+    patients = np.r_[np.arange(400) // 4, np.arange(200)] + 0.5
+    forest = IsolationForest(n_estimators=10)
+    wrap = PACWrap(forest, max_fpr=0.2, max_fnr=0.2, random_state=0).fit(X, Y, units=patients)
     found = wrap.certificate_
-    assert found.assumptions == OF_SUBJECTS
-    assert "points of one subject that are practically independent" in " ".join(str(found).split())
+    assert found.assumptions == OF_UNITS
+    assert found.fpr.units == 50  # of the 100 patients with normal rows, half calibrate
     assert Certificate.from_json(found.to_json()) == found
-    with pytest.warns(
-        DependenceWarning, match=r"^400 normal .* 100 subjects and 200 anomalous .* from 1 subject "
-    ):
-        again = wrap.calibrate(X + 0.01, Y, subjects=np.r_[np.arange(400) // 4, np.full(200, 999)])
-    assert again.certificate_.assumptions == OF_SUBJECTS
+    again = wrap.calibrate(X + 0.01, Y, units=np.r_[np.arange(400) // 4, np.arange(1000, 1200)])
+    assert again.certificate_.assumptions == OF_UNITS_APART
+    assert again.certificate_.fpr.units == 100
 
 
-def test_one_row_of_each_subject_is_as_good_as_none_named() -> None:
-    plain = PACWrap("precomputed").fit(X[:, 0], Y)
+def test_one_row_of_each_unit_keeps_the_rule_and_adds_the_deltas_of_paired_classes() -> None:
+    plain = PACWrap("precomputed").fit(X[:, 0], Y).certificate_
     # one of each class: the promise of a class is about its own rows
-    paired = np.r_[np.arange(400), np.arange(200)]
-    wrap = PACWrap("precomputed").fit(X[:, 0], Y, subjects=paired)
-    assert wrap.certificate_ == plain.certificate_
-    assert wrap.certificate_.assumptions == OF_DRAWS
+    paired = PACWrap("precomputed").fit(X[:, 0], Y, units=np.r_[np.arange(400), np.arange(200)]).certificate_
+    assert (paired.clauses, paired.rule) == (plain.clauses, plain.rule)
+    assert paired.confidence == 0.9
+    assert plain.confidence > 0.9025
 
 
 @pytest.mark.parametrize(
     "kind", [list, np.array, pd.Series, pl.Series, lambda names: np.array(names, dtype=object)]
 )
-def test_subjects_may_have_names_in_any_container(kind: Any) -> None:
+def test_units_may_have_names_in_any_container(kind: Any) -> None:
     names = [f"machine {row // 30}" for row in range(600)]
-    with pytest.warns(DependenceWarning):
-        wrap = PACWrap(IsolationForest(n_estimators=5), random_state=0).fit(X, Y, subjects=kind(names))
+    wrap = PACWrap(IsolationForest(n_estimators=5), random_state=0).fit(X, Y, units=kind(names))
     assert wrap.certificate_.fpr.n % 30 in (0, 10)
 
 
 @pytest.mark.parametrize(
-    ("subjects", "reason"),
+    ("units", "reason"),
     [
-        (np.arange(3), r"one subject for each of 600 rows, got shape \(3,\)"),
-        (np.zeros((600, 1)), r"got shape \(600, 1\); pass one column"),
+        (np.arange(3), "X and units must have the same length, got 600 and 3"),
+        (np.zeros((600, 1)), r"units must be one-dimensional, one group per point, got shape \(600, 1\)"),
         (
             np.r_[np.nan, np.arange(599)],
             "but 1 of 600 are missing, the first in row 0",
         ),
         (
             [None, *"abc"] * 150,
-            "subjects must be known, but 150 of 600 are missing",
+            "units must be known, but 150 of 600 are missing",
         ),
         (pd.Series([pd.NA, "a"] * 300, dtype="string"), "but 300 of 600 are missing"),
     ],
     ids=["short", "wide", "NaN", "None", "NA"],
 )
-def test_subjects_that_are_none_are_refused(subjects: Any, reason: str) -> None:
+def test_units_that_are_none_are_refused(units: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        PACWrap(LogisticRegression()).fit(X, Y, subjects=subjects)
+        PACWrap(LogisticRegression()).fit(X, Y, units=units)
 
 
-def test_subjects_of_another_index_are_refused() -> None:
+def test_units_of_another_index_are_refused() -> None:
     table = pd.DataFrame(X)
-    with pytest.raises(InputError, match="X and subjects must have the same index"):
-        PACWrap(LogisticRegression()).fit(table, Y, subjects=pd.Series(range(600), index=range(1, 601)))
+    with pytest.raises(InputError, match="X and units must have the same index"):
+        PACWrap(LogisticRegression()).fit(table, Y, units=pd.Series(range(600), index=range(1, 601)))

@@ -1,6 +1,6 @@
 import numpy as np
 
-from pac_wrap.detectors.training import as_subjects, calibrating, divide_classes
+from pac_wrap.detectors.training import calibrating, divide_classes
 from pac_wrap.method.promise import Guarantee
 
 
@@ -11,7 +11,3 @@ def test_calibrating() -> None:
 
 def test_divide_classes() -> None:
     assert (divide_classes(np.array(["a", "b", "a", "b"]), 0.5, np.random.RandomState(0))[1].size) == (2)
-
-
-def test_as_subjects() -> None:
-    assert (as_subjects(["b", "a", "b"], None, 3).tolist()) == ([1, 0, 1])

@@ -15,8 +15,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pac_wrap import DependenceWarning, InputError, PACWrap
-from pac_wrap.method.promise import OF_SUBJECTS
+from pac_wrap import InputError, PACWrap
+from pac_wrap.method.promise import OF_UNITS_APART
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(4, 1, (200, 3))]
@@ -78,21 +78,20 @@ def test_metadata_is_routed_to_the_detector_and_to_the_split() -> None:
     weights, patients = X[:, 0].copy(), np.arange(600) // 3
     with sklearn.config_context(enable_metadata_routing=True):
         detector = Weighing().set_fit_request(sample_weight=True)
-        wrap = PACWrap(detector, random_state=0).set_fit_request(subjects=True, groups=False)
+        wrap = PACWrap(detector, random_state=0).set_fit_request(units=True, groups=False)
         wrap.set_score_request(groups=False)  # they are those of the split, and no groups with own promises
-        with pytest.warns(DependenceWarning):
-            results = cross_validate(
-                wrap,
-                X,
-                Y,
-                cv=GroupKFold(3, shuffle=True, random_state=0),
-                params={"sample_weight": weights, "subjects": patients, "groups": patients},
-                return_estimator=True,
-                error_score="raise",
-            )
+        results = cross_validate(
+            wrap,
+            X,
+            Y,
+            cv=GroupKFold(3, shuffle=True, random_state=0),
+            params={"sample_weight": weights, "units": patients, "groups": patients},
+            return_estimator=True,
+            error_score="raise",
+        )
         for one in results["estimator"]:
             np.testing.assert_array_equal(one.detector_.weight_, one.detector_.X_[:, 0])
-            assert one.certificate_.assumptions == OF_SUBJECTS
+            assert one.certificate_.assumptions == OF_UNITS_APART
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
             PACWrap(Weighing()).fit(X, Y, sample_weight=weights)
         inside = make_pipeline(
@@ -103,17 +102,16 @@ def test_metadata_is_routed_to_the_detector_and_to_the_split() -> None:
 
 
 def test_metadata_reaches_fit_without_routing_too() -> None:
-    with pytest.warns(DependenceWarning):
-        results = cross_validate(
-            PACWrap(Weighing(), random_state=0),
-            X,
-            Y,
-            cv=GroupKFold(3, shuffle=True, random_state=0),
-            groups=np.arange(600) // 3,
-            params={"subjects": np.arange(600) // 3},
-            return_estimator=True,
-        )
-    assert all(one.certificate_.assumptions == OF_SUBJECTS for one in results["estimator"])
+    results = cross_validate(
+        PACWrap(Weighing(), random_state=0),
+        X,
+        Y,
+        cv=GroupKFold(3, shuffle=True, random_state=0),
+        groups=np.arange(600) // 3,
+        params={"units": np.arange(600) // 3},
+        return_estimator=True,
+    )
+    assert all(one.certificate_.assumptions == OF_UNITS_APART for one in results["estimator"])
 
 
 def test_what_is_not_trained_passes_nothing_on() -> None:

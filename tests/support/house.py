@@ -57,7 +57,7 @@ class Aim(NamedTuple):
 # docs/decisions/0012-layout.md says why
 AIMS: Final = {
     "library: files": Aim(155, 155),
-    "library: lines": Aim(34_200, 34_200),
+    "library: lines": Aim(34_900, 34_900),
     "paper: files": Aim(35, 35),
     "paper: lines": Aim(8_500, 8_500),
     "lines of the longest file": Aim(1_000, 1_000),
@@ -74,7 +74,7 @@ AIMS: Final = {
     "files walked by decide on Parquet": Aim(22, 22),
     "calls made by Parquet with report": Aim(30_000, 30_000),
     "checks of one number by calibrate": Aim(1, 1),
-    "public names at the top": Aim(51, 51),
+    "public names at the top": Aim(53, 53),
     "functions of the command line with more than 8 parameters": Aim(0, 0),
 }
 # what may run against the order, and why
@@ -83,6 +83,8 @@ EXCEPTIONS: Final = {
     ("method.certificate", "method.verify"): "a certificate is made again and compared",
     ("method.calibrate", "method.kinds"): "the entrance hands on scores that come by kind",
     ("method.calibrate", "method.groups.calibrate"): "and by group",
+    ("method.calibrate", "method.groups.units"): "and in units",
+    ("method.certificate", "method.groups.units"): "and is measured over units",
     ("method.groups.certificate", "method.verify"): "so is one of groups",
     ("method.classes", "method.verify"): "so is one of classes",
     ("method.curves.curve", "method.verify"): "so is a curve",

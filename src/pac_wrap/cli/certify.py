@@ -118,7 +118,10 @@ def calibrate(
     survived = drawn_by(reading.weight_bound, reading.seed if reading.weight else None)
     keep_apart([*tables, *(reading.answers or ())], output, report)
     facts: tuple[Fact, ...] = ()
-    if time is not None:
+    drawn: Any = ()
+    if reading.unit is not None:
+        certificate = _in_units(reading, request)
+    elif time is not None:
         certificate, drawn, facts = _in_time(reading, request)
     else:
         bar = ("reading", None) if kind or group else ("calibrating", 4)
@@ -129,7 +132,8 @@ def calibrate(
         if label is not None:
             known |= {"prevalence": shares, "in_time": facts}
         elif drawn:
-            drawn, known["reviews"], known["audits"] = drawn[:1], *drawn[1:]
+            known |= {"reviews": drawn[1], "audits": drawn[2]}
+            drawn = drawn[:1]
     page = partial(account_of, certificate, *drawn, **known)
     written = _write_all((output, certificate), (report, page))
     if written and not quiet:
@@ -246,6 +250,22 @@ def _in_time(reading: Reading, request: "Request") -> "tuple[Any, list[NDArray[A
         date=now(),
     )
     return certificate, classes, tuple(facts_of_series(points, certificate, reading.time or "", split))
+
+
+def _in_units(reading: Reading, request: "Request") -> Any:
+    """Return a certificate from rows in units."""
+    from dataclasses import replace
+
+    from pac_wrap.method.calibrate import warned
+    from pac_wrap.method.groups.units import certify_units
+    from pac_wrap.method.provenance import Day, Event, Units, now
+
+    event = Event(reading.alarms or 1, reading.first) if reading.per in ("event", "both") else None
+    counted = Units(None, event, Day(reading.more_than or 0) if reading.per in ("day", "both") else None)
+    scores, anomalous, units = reading.in_units()
+    made = warned(certify_units(replace(request, anomaly_label=1), scores, anomalous, units, counted))
+    where: Any = {"score": reading.score, "engine": "duckdb", "tables": tuple(reading.tables), "date": now()}
+    return made.with_provenance(lowest=float(scores.min()), highest=float(scores.max()), **where)
 
 
 def _write_all(*outputs: tuple[Path | None, Any]) -> list[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     certificate: options.CertificateFile,
-    reading: Annotated[Labelled, "tables score label anomaly_label leave_out kind group delimiter"],
+    reading: Annotated[Labelled, "tables score label anomaly_label leave_out kind group unit delimiter"],
     form: options.Form = "text",
     quiet: options.Quiet = False,
 ) -> None:
@@ -39,6 +39,9 @@ def evaluate(
     loaded = load_any(certificate, but=("classes", "curve"))
     kind, group = reading.kind, reading.group
     check_division(loaded, kind=kind, group=group)
+    if (found := options.units_of(loaded, reading)) is not None:
+        options.tell(account_of_measured(loaded.evaluate(*found[0], units=found[1])), form)
+        return
     if group is not None and options.is_of_traffic(loaded):
         raise InputError(
             "the promises of these groups are about shares of traffic; evaluate a certificate for each group"
@@ -64,8 +67,8 @@ def verify(
     certificate: options.CertificateFile,
     reading: Annotated[
         Reading,
-        "tables score label review answers key audit anomaly_label leave_out kind group weight time series"
-        " hold_out seed delimiter",
+        "tables score label review answers key audit anomaly_label leave_out kind group unit weight"
+        " time series hold_out seed delimiter",
     ],
     form: options.Form = "text",
 ) -> None:
@@ -88,7 +91,9 @@ def verify(
         raise InputError("--time does not work with --kind or --group; remove one of them")
     _check_weight(loaded, reading.weight, time)
     sampling = getattr(loaded, "sampling", None)
-    if time is not None:
+    if (in_units := options.units_of(loaded, reading)) is not None:
+        found = loaded.verify(*in_units[0], units=in_units[1])
+    elif time is not None:
         if division_of(loaded) is not None or sampling is None or sampling.length != 1:
             raise InputError("--time needs a certificate that was made with --time; remove it")
         if (hold_out is not None) != (sampling.split == "series"):

@@ -48,7 +48,20 @@ pac-wrap --help lists all commands."""
 # what Python calls a value, and what one writes
 _WORDS: Final = {"str": "text", "int": "number", "float": "number", "path": "file", "file": "file"}
 _COLUMNS: Final = (
-    *("score", "label", "group", "kind", "weight", "time", "series", "batch", "key", "review", "audit"),
+    *(
+        "score",
+        "label",
+        "group",
+        "kind",
+        "unit",
+        "weight",
+        "time",
+        "series",
+        "batch",
+        "key",
+        "review",
+        "audit",
+    ),
 )
 # choices longer than this would be broken in the middle of a word; the help of the option names them
 _LONGEST: Final = 14
@@ -58,6 +71,7 @@ _PANELS: Final = {
     "Traffic": "max_alarms max_false_alarms min_precision review answers key review_rate mistaken"
     " max_anomalies audit audits",
     "Kinds, groups and weights": "kind group together pool weight weight_bound",
+    "Units": "unit per alarms first more_than",
     "Time series": "time series every hold_out seed",
     "Output": "output report prevalence form quiet",
 }
@@ -221,6 +235,29 @@ class Reading:
     audit: Annotated[
         str | None, Option(help="With --audits: the column that is 1 for points that this coin drew, else 0.")
     ] = None
+    unit: Annotated[
+        str | None,
+        Option(
+            help="The column of units, such as machines, patients or days. Units are independent, and rows of"
+            " one unit may depend on each other. The promise is about a random row of a random future unit."
+        ),
+    ] = None
+    per: Annotated[
+        Literal["event", "day", "both"] | None,
+        Option(
+            help="With --unit: what counts instead of rows. event: whether an anomaly of several rows is"
+            " noticed. day: whether a unit has too many false alarms. both: one and the other."
+        ),
+    ] = None
+    alarms: Annotated[
+        int | None, Option(min=1, help="With --per event: alarms that notice an event; by default 1.")
+    ] = None
+    first: Annotated[
+        int | None, Option(min=1, help="With --per event: among how many of its first rows; by default all.")
+    ] = None
+    more_than: Annotated[
+        int | None, Option(min=0, help="With --per day: the false alarms allowed a day; by default 0.")
+    ] = None
     weight: Annotated[
         str | None,
         Option(
@@ -263,7 +300,12 @@ class Reading:
     ] = None
 
     def __post_init__(self) -> None:
+        event, day = (None if self.per in (None, other) else True for other in ("day", "event"))
         for option, value, needed, other in (
+            ("--per", self.per, "--unit", self.unit),
+            ("--alarms", self.alarms, "--per event", event),
+            ("--first", self.first, "--per event", event),
+            ("--more-than", self.more_than, "--per day", day),
             ("--series", self.series, "--time", self.time),
             ("--every", self.every, "--time", self.time),
             ("--hold-out", self.hold_out, "--series", self.series),
@@ -326,9 +368,10 @@ class Reading:
         """Open found files as one table, with more columns; reading is faster without an order of rows."""
         from pac_wrap.tables.table import open_found
 
-        others = [one for one in (self.weight, self.time, self.series, self.audit) if one is not None]
+        named = self.unit, self.weight, self.time, self.series, self.audit
+        others = [one for one in named if one is not None]
         columns = [self.score, *self.columns[2:], *others, *more]
-        passes = not in_order and self.weight is None and self.time is None
+        passes = not in_order and self.weight is self.time is self.unit is None
         how: Any = {"passes": passes, "delimiter": self.delimiter, "progress": progress, "output": output}
         if self.answers and self.key is not None:
             from pac_wrap.tables.review import answers_in, open_answered
@@ -360,6 +403,15 @@ class Reading:
         if self.label is None and self.group is None:
             return certify_traffic(source, source.unscored, request, self.audit is not None)
         return certify_any(source, request)
+
+    def in_units(self) -> Any:
+        """Return the scores, the marks of anomalies and the units of all rows, in their order."""
+        others = {"--kind": self.kind, "--group": self.group, "--weight": self.weight, "--time": self.time}
+        others["--engine"] = None if self.engine == "duckdb" else self.engine
+        if (given := next((name for name, one in others.items() if one is not None), None)) is not None:
+            raise InputError(f"--unit does not work with {given}; remove one of them")
+        with self.opened("reading", in_order=True) as table:
+            return table.in_units(self.score, self.label or "", self.unit or "", self.anomaly_label)
 
     def steps(self, every: int) -> "tuple[Points, SeriesSplit | None, list[NDArray[Any]]]":
         """Return the steps of all series, their split if some are held out, and the scores of each class."""
@@ -684,6 +736,23 @@ def is_of_traffic(certificate: Any) -> bool:
     """Return whether a certificate, or each of its groups, promises something about traffic."""
     asked = getattr(certificate, "asked", getattr(certificate, "guarantee", None))
     return bool(getattr(asked, "of_traffic", False))
+
+
+def units_of(certificate: Any, reading: Reading) -> Any:
+    """Return the scores and the units of each class, None for a certificate made without units."""
+    made = getattr(certificate, "units", None) is not None
+    if made is (reading.unit is None):
+        raise InputError(
+            "the certificate was made with units; name their column with --unit"
+            if made
+            else "--unit needs a certificate that was made with --unit; remove it"
+        )
+    if not made:
+        return None
+    scores, anomalous, units = reading.in_units()
+    pairs = list(zip(units, anomalous.tolist(), strict=True))
+    named = tuple([unit for unit, mark in pairs if mark is side] for side in (False, True))
+    return (scores[~anomalous], scores[anomalous]), named
 
 
 def tell(account: "Account", form: str, text: str | None = None) -> None:

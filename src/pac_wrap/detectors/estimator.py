@@ -1,10 +1,8 @@
 """PACWrap: an estimator that trains and calibrates a detector as scikit-learn does; no statistics here."""
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -30,15 +28,16 @@ from pac_wrap.detectors.scores import (
     lineage,
     take_rows,
 )
-from pac_wrap.errors import DependenceWarning, InputError
+from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Prevalence
 from pac_wrap.method.calibrate import Request, calibrate, calibrate_labelled
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.units import as_units
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
-from pac_wrap.method.promise import OF_SUBJECTS, Guarantee, assumed
+from pac_wrap.method.promise import Guarantee
 
 
 def collected(X: Any) -> Any:
@@ -218,7 +217,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         X: Any,
         y: ArrayLike | None = None,
         *,
-        subjects: ArrayLike | None = None,
+        units: GroupColumn | None = None,
         groups: GroupColumn | str | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -233,8 +232,9 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         y : array-like
             The labels of the rows: 0 (normal) and 1 (anomalous), unless `anomaly_label` names another. They
             are optional with `max_fnr=None`: all rows then count as normal.
-        subjects : array-like, optional
-            The subject of each row, such as a patient or a machine; all rows of one train, or all calibrate.
+        units : array-like, optional
+            The unit of each row, such as a patient or a machine. All rows of one train, or all calibrate, and
+            the promise is about a random row of a random future unit, whatever depends on what within one.
         groups : array-like or str, optional
             The group of each row, such as a tenant, or the data frame column that holds it; that column is
             then not a feature. One detector is trained for all; each group has its own rule and promise.
@@ -252,11 +252,9 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         OverlapWarning
             If calibration rows were used for training before, or by a pipeline or a search around this
             object. Calibration rows that merely equal a training row of X are counted in the certificate.
-        DependenceWarning
-            If several calibration rows belong to one subject.
         """
         with all_or_nothing(self):
-            X, anomalous, members, members_of, notes = self._given(X, y, subjects, groups)
+            X, anomalous, members, members_of, notes = self._given(X, y, units, groups)
             guarantee = self._request().guarantee
             safety.check_callers(guarantee, *np.bincount(anomalous, minlength=2))
             trains = training.trainable(self.detector)
@@ -279,7 +277,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         X: Any,
         y: ArrayLike | None = None,
         *,
-        subjects: ArrayLike | None = None,
+        units: GroupColumn | None = None,
         groups: GroupColumn | str | None = None,
     ) -> Self:
         """Calibrate again, on labelled rows that did not train the detector, and return this object.
@@ -288,13 +286,13 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        subjects : array-like, optional
-            The subject of each row; the certificate states if rows of one subject depend on each other.
+        units : array-like, optional
+            The unit of each row, as in `fit`.
         """
         trained = self._training_rows is not None and self._trained_from is self.detector
         detector = self.detector_ if trained else self.detector
         with all_or_nothing(self):
-            X, anomalous, members, members_of, notes = self._given(X, y, subjects, groups)
+            X, anomalous, members, members_of, notes = self._given(X, y, units, groups)
             if not trained:
                 self._training_rows = None
             self._check_features(X, detector, reset=not trained)
@@ -516,9 +514,9 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         return X, as_class_mask(y, self.anomaly_label)
 
     def _given(
-        self, X: Any, y: ArrayLike | None, subjects: ArrayLike | None, groups: GroupColumn | str | None
+        self, X: Any, y: ArrayLike | None, units: GroupColumn | None, groups: GroupColumn | str | None
     ) -> tuple[Any, NDArray[np.bool_], Indices | None, Any, tuple[str, ...]]:
-        """Return the rows to certify with, a mask of anomalies, the subjects, the groups, and notes."""
+        """Return the rows to certify with, a mask of anomalies, the units, the groups, and notes."""
         # bad parameters are refused before any time is spent on training
         GroupRequest(self._request(), self.together, self.pool)
         check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
@@ -536,7 +534,12 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         else:
             X, anomalous = self._labelled(X, y)
         X, members_of = self._with_groups(X, groups, reset=True)
-        members = None if subjects is None else training.as_subjects(subjects, X, anomalous.size)
+        if units is not None and members_of is not None:
+            raise InputError("units cannot be combined with groups; remove one of them")
+        members = None
+        if units is not None:
+            codes, names = as_units(units, X, anomalous.size, "X")
+            members = np.array(names, dtype=object)[codes]
         return X, anomalous, members, members_of, notes
 
     def _request(self) -> Request:
@@ -549,7 +552,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         detector: Any,
         X: Any,
         anomalous: NDArray[np.bool_],
-        subjects: Indices | None,
+        units: NDArray[Any] | None,
         groups: Any,
         notes: tuple[str, ...],
         *,
@@ -561,20 +564,16 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         witness, sizes = safety.check_batches(detector, score, X, scores, self.score_tolerance)
         notes += sizes
         notes += safety.check_training_rows(self._training_rows, detector, X, scores, kind)
-        text = None if subjects is None else training.several_rows(anomalous, subjects)
-        request = self._request().fixed if text else self._request()
+        request = self._request()
         certificate: Certificate | GroupCertificate
-        if groups is None:
+        if units is not None:
+            certificate = calibrate_labelled(scores, anomalous, request, units=units)
+        elif groups is None:
             certificate = calibrate(scores[~anomalous], scores[anomalous], request)
         else:
             certificate = calibrate_labelled(
                 scores, anomalous, request, by=groups, together=self.together, pool=self.pool
             )
-        if text:
-            certificate = replace(
-                certificate, assumptions=assumed(OF_SUBJECTS, **request.guarantee.tolerates)
-            )
-            warnings.warn(text, DependenceWarning, stacklevel=3)
         self.certificate_ = certificate.with_provenance(
             detector=lineage(detector),
             trained=None if self._training_rows is None else self._trained_on,

@@ -7,7 +7,7 @@ from math import floor
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_outlier_detector
 from sklearn.frozen import FrozenEstimator
@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import process_routing
 
-from pac_wrap.base.arguments import as_array, check_aligned, check_rate
+from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.text import quoted
 from pac_wrap.detectors.scores import (
     Indices,
@@ -27,6 +27,7 @@ from pac_wrap.detectors.scores import (
     take_rows,
 )
 from pac_wrap.errors import InputError
+from pac_wrap.method.groups.values import coded
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.ranks.memory import auc
 
@@ -62,28 +63,29 @@ def divide(
     random: np.random.RandomState,
     *,
     keep_anomalies: bool,
-    subjects: Indices | None = None,
+    units: NDArray[Any] | None = None,
 ) -> tuple[Indices, Indices]:
-    """Return the rows to train on and those to calibrate on, `share` of each class, or of the subjects."""
+    """Return the rows to train on and those to calibrate on, `share` of each class, or of the units."""
     sizes = np.bincount(anomalous, minlength=2).tolist()
     wanted = [
         calibrating(n, share, one) for n, one in zip(sizes, (guarantee.fpr, guarantee.fnr), strict=True)
     ]
     if keep_anomalies:
         wanted[1] = sizes[1]
-    if subjects is None:
+    if units is None:
         drawn = _drawn([~anomalous, anomalous], wanted, random)
     else:
         shares = [size / n if n else 0.0 for n, size in zip(sizes, wanted, strict=True)]
-        drawn = _drawn_subjects(anomalous, subjects, shares, random, keep_anomalies)[subjects]
+        codes = coded(units, "units").codes
+        drawn = _drawn_units(anomalous, codes, shares, random, keep_anomalies)[codes]
     train, held_out = np.flatnonzero(~drawn & ~(keep_anomalies & anomalous)), np.flatnonzero(drawn)
     if not train.size or not held_out.size:
         raise InputError(
             f"fit needs rows to train on ({'normal ones' if keep_anomalies else 'of both classes'})"
             f" and rows to calibrate on, got n_samples = {anomalous.size},"
             f" {np.count_nonzero(anomalous)} of them anomalous"
-            f"{'' if subjects is None else f', of {np.unique(subjects).size} subjects'};"
-            f" add {'rows' if subjects is None else 'subjects'} or change calibration_size"
+            f"{'' if units is None else f', of {len(set(units))} units'};"
+            f" add {'rows' if units is None else 'units'} or change calibration_size"
         )
     return train, held_out
 
@@ -103,21 +105,21 @@ def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState)
 
 
 def _drawn(kinds: list[Mask], sizes: list[int], random: np.random.RandomState) -> Mask:
-    """Return a mask of the rows, or subjects, drawn to calibrate: `sizes` of each kind."""
+    """Return a mask of the rows, or units, drawn to calibrate: `sizes` of each kind."""
     chosen = np.zeros(kinds[0].size, dtype=bool)
     for kind, size in zip(kinds, sizes, strict=True):
         chosen[random.permutation(np.flatnonzero(kind))[:size]] = True
     return chosen
 
 
-def _drawn_subjects(
-    anomalous: Mask, subjects: Indices, shares: list[float], random: np.random.RandomState, keep: bool
+def _drawn_units(
+    anomalous: Mask, units: Indices, shares: list[float], random: np.random.RandomState, keep: bool
 ) -> Mask:
-    """Return a mask of the subjects drawn to calibrate, with all of their rows."""
-    has = [np.bincount(subjects[anomalous == label], minlength=subjects.max() + 1) for label in (False, True)]
+    """Return a mask of the units drawn to calibrate, with all of their rows."""
+    has = [np.bincount(units[anomalous == label], minlength=units.max() + 1) for label in (False, True)]
     kinds = [(has[0] > 0) & (has[1] == 0), (has[0] == 0) & (has[1] > 0), (has[0] > 0) & (has[1] > 0)]
     if kinds[2].any():
-        # the same share of all subjects, or rows of either class would come from the wrong mixture of them;
+        # the same share of all units, or rows of either class would come from the wrong mixture of them;
         # here not all anomalies calibrate, so their share is that of the normal rows
         shares = [shares[0] if keep else max(shares)] * 2
     sizes = [
@@ -125,40 +127,6 @@ def _drawn_subjects(
         for kind, share in zip(kinds, [*shares, max(shares)], strict=True)
     ]
     return _drawn(kinds, sizes, random)
-
-
-def as_subjects(subjects: ArrayLike, X: Any, rows: int) -> Indices:
-    """Return a number for the subject of each row; a missing subject raises an error."""
-    check_aligned("X", X, "subjects", subjects)
-    array = as_array(subjects, "subjects")
-    if array.shape != (rows,):
-        raise InputError(
-            f"subjects must name one subject for each of {rows:,} rows, got shape {array.shape};"
-            " pass one column of names or numbers"
-        )
-    named = array.astype(str) if array.dtype.kind == "O" else array
-    missing = [one is None or str(one) in ("nan", "NaT", "<NA>") for one in array.tolist()]
-    if any(missing):
-        raise InputError(
-            f"subjects must be known, but {sum(missing):,} of {rows:,} are missing, the first in row"
-            f" {missing.index(True):,}; give each of these rows a subject of its own"
-        )
-    return np.unique(named, return_inverse=True)[1].astype(np.intp)
-
-
-def several_rows(anomalous: Mask, subjects: Indices) -> str | None:
-    """Return the sentence that warns of several calibration rows of one subject; None if there are none."""
-    found = []
-    for name, mask in (("normal", ~anomalous), ("anomalous", anomalous)):
-        rows, known = np.count_nonzero(mask), np.unique(subjects[mask]).size
-        if known < rows:
-            found.append(f"{rows:,} {name} calibration rows come from {known:,} subject{'s' * (known != 1)}")
-    if not found:
-        return None
-    return (
-        f"{' and '.join(found)} and depend on each other, so the stated confidence is too high; calibrate on"
-        " one row of each subject, drawn at random"
-    )
 
 
 def trainable(detector: Any) -> bool:
@@ -200,7 +168,7 @@ def train(
     X: Any,
     anomalous: Mask,
     guarantee: Guarantee,
-    subjects: Indices | None,
+    units: NDArray[Any] | None,
     fit_params: dict[str, Any],
 ) -> tuple[Any, tuple[Indices, Indices]]:
     """Return a wrapper's detector after training, with the training rows and the rows left to calibrate."""
@@ -211,7 +179,7 @@ def train(
     random = check_random_state(random_state)
     keep_anomalies = only_normal and not ranks
     share = wrapper.calibration_size
-    division = divide(anomalous, share, guarantee, random, keep_anomalies=keep_anomalies, subjects=subjects)
+    division = divide(anomalous, share, guarantee, random, keep_anomalies=keep_anomalies, units=units)
     rows, copy = division[0], untrained(detector, None if random_state is None else random)
     known, features = anomalous[rows], take_rows(X, rows)
     if ranks:

@@ -17,7 +17,7 @@ from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method import promise
 from pac_wrap.method.certificate import Certificate, Kinds, Overlap
 from pac_wrap.method.promise import LABELS, Guarantee, Population
-from pac_wrap.method.provenance import Traced
+from pac_wrap.method.provenance import Day, Event, Traced
 from pac_wrap.method.robust.weights import Draws, Weights, as_weights, survivors
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.source import CLASSES, ChunkSource, Source
@@ -451,6 +451,8 @@ def calibrate_labelled(
     overlap: str | Overlap | None = None,
     anomaly_label: object = 1,
     kinds: "GroupColumn | None" = None,
+    units: "GroupColumn | None" = None,
+    per: "Event | Day | Iterable[Event | Day] | None" = None,
     weights: Weights | None = None,
     weight_bound: float | None = None,
     seed: int | None = None,
@@ -466,6 +468,8 @@ def calibrate_labelled(
     together: bool = False,
     pool: bool = False,
     kinds: "GroupColumn | None" = None,
+    units: "GroupColumn | None" = None,
+    per: "Event | Day | Iterable[Event | Day] | None" = None,
     weights: Weights | None = None,
     weight_bound: float | None = None,
     seed: int | None = None,
@@ -496,6 +500,13 @@ def calibrate_labelled(
     kinds : array-like, optional
         The kind of each point, for ceilings that hold for every kind; see `calibrate`. Empty or None for all
         points of a class without kinds.
+    units : array-like, optional
+        The unit of each point, such as a machine, a patient or a day. Units are independent, and points of
+        one unit may depend on each other in any way. The promise is then about a random point of a random
+        future unit: eq. (151).
+    per : Event, Day, or both, optional
+        With `units`: what counts instead of points. With `Event`, anomalies are events, each a unit, which
+        are noticed or missed; with `Day`, days with more false alarms than allowed count.
     weights : array-like of float, or pair of arrays, optional
         How much more likely each point is in the future than at calibration; see `calibrate`. All points of a
         class that does not shift have the bound as their weight.
@@ -529,8 +540,8 @@ def calibrate_labelled(
     if by is not None and (weighted or kinds is not None):
         raise InputError("by cannot be combined with kinds or weights; remove by, or the others")
     if kinds is not None:
-        if weighted:
-            raise InputError("scores by kind take no weights; calibrate the kinds one by one")
+        if weighted or units is not None:
+            raise InputError("scores by kind take no weights and no units; calibrate the kinds one by one")
         from pac_wrap.method.kinds import classes_by_kind
 
         mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
@@ -539,6 +550,14 @@ def calibrate_labelled(
         normal, anomalous = classes_by_kind(given, mask, kinds)
         return calibrate(normal, anomalous, guarantee, overlap=overlap)
     request = Request.of(guarantee, overlap, anomaly_label)
+    if units is not None:
+        from pac_wrap.method.groups.units import certify_units, counted_as
+
+        if by is not None or weighted:
+            raise InputError("units cannot be combined with by or weights; remove units, or the others")
+        return warned(certify_units(request, scores, labels, units, counted_as(per)))
+    if per is not None:
+        raise InputError("per is for units; give units too, or remove it")
     if by is not None:
         from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 

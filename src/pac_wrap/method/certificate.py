@@ -5,7 +5,7 @@ A file with a correct checksum may still come from anybody, so a file that contr
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from math import inf, nan, nextafter
@@ -34,7 +34,7 @@ from pac_wrap.method.promise import (
     Promise,
     Written,
 )
-from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced, Traffic
+from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced, Traffic, Units
 from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting, Weights
 from pac_wrap.method.rule import LARGEST, Regime, Rule, Thresholds
@@ -60,6 +60,7 @@ from pac_wrap.version import __version__
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from pac_wrap.method.groups.values import GroupColumn
     from pac_wrap.method.verify import Verification
 
 _NO_SCORES: Final = "0" * 16
@@ -255,9 +256,13 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     yield from version_problems(certificate.version)
     if certificate.lineage is not None:
         yield from certificate.lineage.problems(guarantee, strategy)
-    usual = (
-        (promise.OF_DRAWS, promise.OF_SUBJECTS, promise.OF_POOL) if taken is None else (promise.OF_SERIES,)
-    )
+    usual: tuple[tuple[Assumption, ...], ...] = promise.OF_DRAWS, promise.OF_POOL
+    if taken is not None:
+        usual = (promise.OF_SERIES,)
+    if certificate.units is not None:
+        usual = promise.OF_UNITS, promise.OF_UNITS_APART
+    if any(one.units for one in certificate.clauses) and (certificate.units or Units(None)).order is None:
+        yield "units were tested in an order whose seed is missing"
     tolerated = guarantee.tolerates | {"weights": certificate.weighting is not None}
     possible = [promise.assumed(one, **tolerated) for one in usual]
     if certificate.traffic is not None:
@@ -332,7 +337,10 @@ def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[
 def _told(certificate: "Certificate") -> tuple[list[Asked], Told]:
     """Return the requests of a certificate, and the counts and scores that it has of each population."""
     deltas = {"normal": certificate.guarantee.delta_fpr, "anomalous": certificate.guarantee.delta_fnr}
-    asked = [Asked(one.of, one.asked, deltas[one.of.side]) for one in certificate.clauses]
+    asked = [
+        Asked(one.of, one.asked, deltas[one.of.side], _stored(one.budget) if one.units else None, one.units)
+        for one in certificate.clauses
+    ]
 
     def found(one: Clause) -> Found:
         kept = (nan, nan) if one.certified is None else (one.certified.ceiling, one.certified.delta)
@@ -354,6 +362,10 @@ def _told(certificate: "Certificate") -> tuple[list[Asked], Told]:
     )
 
 
+def _stored(budget: Budget | None) -> Callable[[Promise, Key | None], Budget | None]:
+    return lambda *_: budget
+
+
 def _weighting_problems(certificate: "Certificate", weighting: Weighting) -> Iterator[str]:
     offered = weighting.normal, weighting.anomalous
     for place, (name, clause) in enumerate(zip(LABELS, (certificate.fpr, certificate.fnr), strict=True)):
@@ -368,6 +380,29 @@ def _weighting_problems(certificate: "Certificate", weighting: Weighting) -> Ite
                 yield f"all {name} scores survived, but their digest differs from that of the clause"
     if weighting.intervals and certificate.overlap.single:
         yield f"{certificate.overlap.word} takes no intervals of weights"
+
+
+def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
+    """Return the confidence that all ceilings of a class hold together.
+
+    All kinds share one threshold, the strictest of theirs. If any ceiling fails, then so does that of the
+    kind that allows least, and the population alone decides which kind this is: so the confidence is the
+    smallest of all, eq. (99). Counted ceilings have no common threshold, so they multiply: eq. (100).
+    """
+    found = [one for one in clauses if one.kept]
+    if not counted:
+        # a kind with too few labels leaves the class without a threshold, so nothing can fail; a ceiling on
+        # all kinds together holds on average over their counts, so these may not raise its confidence
+        lacking = any(one.vacuous for one in clauses) and not any(one.of.kind is None for one in found)
+        return Decimal(1) if lacking else min((one.confidence for one in found), default=Decimal(1))
+    # all points of a class together are the points of its kinds, no separate sample
+    several = len(clauses) > 1
+    deltas = {one.of.kind: one.certified.delta for one in found if one.certified is not None}
+    whole = [Decimal(repr(delta)) for kind, delta in deltas.items() if kind is None and several]
+    named = (
+        floats.confidence_left(delta) for kind, delta in deltas.items() if kind is not None or not several
+    )
+    return max(Decimal(0), floats.kept_together(*named) - sum(whole))
 
 
 def confidence_of_traffic(clauses: Sequence[Clause], assumptions: tuple[Assumption, ...]) -> Decimal:
@@ -421,6 +456,7 @@ class CertificateFile:
     weighting: Weighting | None = field(metadata=_OPTIONAL)
     lineage: Lineage | None = field(metadata=_OPTIONAL)
     traffic: Traffic | None = field(metadata=_OPTIONAL)
+    units: Units | None = field(metadata=_OPTIONAL)
     assumptions: tuple[Assumption, ...]
     version: str
     provenance: Provenance | None = field(metadata=_OPTIONAL)
@@ -455,6 +491,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         origin of the scores. `==` and `verify` ignore the provenance.
     traffic : Traffic, optional
         The numbers of points, of alarms and of reviews, if traffic calibrated.
+    units : Units, optional
+        If points came in units: the order of their test, and what counts of an event or a day.
     assumptions : tuple of Assumption
         The assumptions of the promise; a file has their numbers.
     version : str
@@ -484,6 +522,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     lineage: Lineage | None = None
     weighting: Weighting | None = None
     traffic: Traffic | None = None
+    units: Units | None = None
 
     _header: ClassVar[dict[str, Any]] = {"format": "pac-wrap certificate", "schema": 3}
     form: ClassVar[type] = CertificateFile
@@ -662,9 +701,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             return floats.float_below(confidence_of_traffic(self.clauses, self.assumptions))
         if self.by_kind:
             counts = self.overlap.counts
-            sides = (
-                promise.confidence_of_kinds(self.of(one), counted=counts(one == "normal")) for one in LABELS
-            )
+            sides = (confidence_of_kinds(self.of(one), counted=counts(one == "normal")) for one in LABELS)
             return floats.float_below(floats.kept_together(*sides))
         return floats.float_below(self.overlap.joint(self.claim, **self._drawn))
 
@@ -697,7 +734,12 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return self.rule.verdicts(scores, on_missing)
 
     def evaluate(
-        self, normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds, *, confidence: float = 0.95
+        self,
+        normal: ArrayLike | Kinds,
+        anomalous: ArrayLike | Kinds,
+        *,
+        units: "tuple[GroupColumn, GroupColumn] | None" = None,
+        confidence: float = 0.95,
     ) -> tuple[Measured, ...]:
         """Return the error rates on held-out points of each class and kind, with intervals and ceilings.
 
@@ -705,9 +747,15 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         ----------
         normal, anomalous : array-like of float, or mapping of kinds to such arrays
             The scores of each class. A kind without calibration points is measured too, without a ceiling.
+        units : pair of array-like, optional
+            The units of the normal and of the anomalous points, for a certificate of units.
         confidence : float
             The confidence of each interval.
         """
+        if self.units is not None or units is not None:
+            from pac_wrap.method.groups.units import measured_units
+
+            return measured_units(self, (normal, anomalous), units, check_rate("confidence", confidence))
         counts: dict[Label, dict[str | None, Tally]] = {}
         for side, (label, given) in enumerate(zip(LABELS, (normal, anomalous), strict=True)):
             kinds: dict[str | None, Any] = {None: given}
@@ -735,6 +783,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         audits: ArrayLike | None = None,
         normal_weights: Weights | None = None,
         anomalous_weights: Weights | None = None,
+        units: "tuple[GroupColumn, GroupColumn] | None" = None,
     ) -> "Verification":
         """Make the certificate again from its calibration scores, and return where the two differ.
 
@@ -749,6 +798,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             back as a double.
         normal_weights, anomalous_weights : array-like of float, or pair of arrays, optional
             The weights that `calibrate` was given, if any, in the order of the scores.
+        units : pair of array-like, optional
+            The units of the normal and of the anomalous points, for a certificate of units.
         reviews : array-like, optional
             For a certificate of traffic, whose scores come first: its reviews. `anomalous` is then for
             labelled anomalies, if there were any.
@@ -774,7 +825,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
         if self.traffic is not None:
             return verify_traffic(self, normal, reviews, anomalous, audits)
-        return verify(self, normal, anomalous, (normal_weights, anomalous_weights))
+        return verify(self, normal, anomalous, (normal_weights, anomalous_weights), units)
 
     @property
     def checksum(self) -> str:

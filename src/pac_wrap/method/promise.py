@@ -521,7 +521,7 @@ class Assumption(Enum):
         made._value_, made.sentence = number, sentence
         return made
 
-    # the meaning of a number never changes
+    # the meaning of a number never changes, and 6 is not given again
     INDEPENDENT = (
         1,
         "calibration points and future points are independent of each other, and those of each class come"
@@ -535,11 +535,6 @@ class Assumption(Enum):
         " this far apart are as good as independent draws (mixing)",
     )
     STATIONARY = 5, "in each class, calibration and future windows have one distribution (stationary series)"
-    SUBJECTS = (
-        6,
-        "several calibration points are of one subject and depend on each other: the promise holds only if"
-        " points of one subject are as good as independent draws from the distribution of their class",
-    )
     ONE_SOURCE = 7, "calibration points are independent, and those of each class come from one distribution"
     BOUNDED_SHIFT = (
         8,
@@ -580,6 +575,16 @@ class Assumption(Enum):
         " their scores",
     )
     APART = 16, "the labelled anomalies are a sample independent of the traffic"
+    UNITS = (
+        18,
+        "units are independent draws, and points of one unit may depend on each other in any way; a rate is"
+        " that of a random point of a random future unit with points of the class",
+    )
+    UNITS_APART = (
+        19,
+        "units are independent draws, each with points of one class alone, and points of one unit may depend"
+        " on each other in any way; a rate is that of a random point of a random future unit of the class",
+    )
     AUDITED = (
         17,
         "a coin of its own drew each point for audit with the stated chance, whatever its score; audits find"
@@ -591,7 +596,8 @@ class Assumption(Enum):
 
 
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
-OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_UNITS: Final = (Assumption.UNITS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_UNITS_APART: Final = (Assumption.UNITS_APART, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_POOL: Final = (Assumption.POOLED, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
 # the assumptions about calibration points alone: if future points have another distribution, and if only the
@@ -633,8 +639,8 @@ def assumed_of(asked: Guarantee, usual: tuple[Assumption, ...] = OF_DRAWS) -> tu
 
 
 def are_independent(assumptions: tuple[Assumption, ...]) -> bool:
-    """Return whether the points are assumed independent: neither windows of a series nor of one subject."""
-    return not {Assumption.MIXING, Assumption.SUBJECTS} & set(assumptions)
+    """Return whether the classes are assumed independent: no series, and no units with points of both."""
+    return not {Assumption.MIXING, Assumption.UNITS} & set(assumptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -691,6 +697,11 @@ class Clause:
         return self.budget is not None and self.budget.errors is None
 
     @property
+    def units(self) -> int | None:
+        """The number of units that the points came in; None if they are independent draws."""
+        return None if self.budget is None else self.budget.units
+
+    @property
     def kept(self) -> bool:
         """Whether a ceiling is certified, with enough labels to give verdicts."""
         return self.certified is not None and not self.vacuous
@@ -715,13 +726,23 @@ class Clause:
         return max(Decimal(repr(self.budget.confidence)), floats.confidence_left(self.certified.delta))
 
     @property
+    def labels(self) -> str:
+        """The number of labels in words, and of the units that they came in."""
+        return amount(self.n, "label") + ("" if self.units is None else f" of {amount(self.units, 'unit')}")
+
+    @property
+    def needed(self) -> str:
+        """The number of labels or units that the ceiling needs, in words."""
+        return f"{self.n + self.missing:,}" if self.units is None else f"{self.units + self.missing:,} units"
+
+    @property
     def words(self) -> str:
         """The number of labels and of the errors that they allow, in words."""
-        text = amount(self.n, "label")
+        text = self.labels
         if self.budget is None:
             return f"{text}, {'no ceiling requested' if self.asked is None else 'nothing certified here'}"
         if self.budget.errors is None:
-            return f"{text}, too few: at least {self.n + self.missing:,} are needed"
+            return f"{text}, too few: at least {self.needed} are needed"
         return f"{text}, {self.budget.errors:,} error{'s' * (self.budget.errors != 1)} allowed"
 
     def problems(self) -> Iterator[str]:
@@ -757,6 +778,7 @@ class Clause:
             error=self.of.error,
             delta=delta if asked is None else asked.delta,
             certified=certified,
+            units=None if budget is None else budget.units,
             budget=self.errors,
             found_at=None if found_at == at else found_at,
             **same,
@@ -804,6 +826,9 @@ def clause_of(
         same = (found.ceiling, found.level) == (promise.ceiling, promise.delta)
         kept = promise if same else replace(promise, ceiling=found.ceiling, delta=found.level)
     budget = found.budget(points[0])
+    if budget is not None and one.units is not None:
+        sure = floats.float_below(floats.confidence_left(budget.delta))
+        budget = replace(budget, units=one.units, confidence=sure)
     threshold = None if budget is None else floats.from_order_key(found.key)
     return Clause(one.of, promise, kept, *points, budget, threshold, beyond)
 
@@ -834,6 +859,8 @@ class Written:
         The number of calibration points.
     digest : str or None
         A digest of their scores, in any order; None if the scores stayed in a database.
+    units : int, optional
+        The number of units that these points came in, if points of one unit may depend on each other.
     budget : int or None
         The error budget; None if nothing is promised, or n is too small.
     found_at : object, optional
@@ -856,6 +883,7 @@ class Written:
     certified: Certified | None = field(metadata=_OPTIONAL)
     n: int
     digest: str | None
+    units: int | None = field(metadata=_OPTIONAL)
     budget: int | None
     found_at: At | None = field(metadata=_OPTIONAL)
     threshold: float | None
@@ -889,7 +917,13 @@ class Written:
             raise InputError(f"the budget of {self.n:,} {of} cannot be {errors}")
         if at is not None:
             check_rate("delta", at.delta)
-            budget = Budget(self.n, at.rate, at.delta, errors, exact_confidence(self.n, at.rate, errors))
+            if self.units is None:
+                sure = exact_confidence(self.n, at.rate, errors)
+            elif not 0 <= self.units <= self.n:
+                raise InputError(f"{self.n:,} {of} cannot come in {self.units:,} units")
+            else:
+                sure = floats.float_below(floats.confidence_left(at.delta))
+            budget = Budget(self.n, at.rate, at.delta, errors, sure, self.units)
         return Clause(of, asked, certified, self.n, self.digest, budget, self.threshold, self.beyond)
 
     def _checked(self, ceiling: float, delta: float) -> tuple[float, float]:
@@ -947,29 +981,6 @@ def points_of(clauses: Sequence[Clause]) -> int:
     if clauses[0].of.label in ("traffic", "alarms"):  # all of them are about the same points
         return clauses[0].n
     return sum(one.n for one in clauses if one.of.kind is not None or len(clauses) == 1)
-
-
-def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
-    """Return the confidence that all ceilings of a class hold together.
-
-    All kinds share one threshold, the strictest of theirs. If any ceiling fails, then so does that of the
-    kind that allows least, and the population alone decides which kind this is: so the confidence is the
-    smallest of all, eq. (99). Counted ceilings have no common threshold, so they multiply: eq. (100).
-    """
-    found = [one for one in clauses if one.kept]
-    if not counted:
-        # a kind with too few labels leaves the class without a threshold, so nothing can fail; a ceiling on
-        # all kinds together holds on average over their counts, so these may not raise its confidence
-        lacking = any(one.vacuous for one in clauses) and not any(one.of.kind is None for one in found)
-        return Decimal(1) if lacking else min((one.confidence for one in found), default=Decimal(1))
-    # all points of a class together are the points of its kinds, no separate sample
-    several = len(clauses) > 1
-    deltas = {one.of.kind: one.certified.delta for one in found if one.certified is not None}
-    whole = [Decimal(repr(delta)) for kind, delta in deltas.items() if kind is None and several]
-    named = (
-        floats.confidence_left(delta) for kind, delta in deltas.items() if kind is not None or not several
-    )
-    return max(Decimal(0), floats.kept_together(*named) - sum(whole))
 
 
 def warn_of_lacking(clauses: Iterable[Clause]) -> None:

@@ -335,6 +335,104 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
+class Event:
+    """What counts for anomalies that are events of many points: whether an event is noticed.
+
+    Parameters
+    ----------
+    alarms : int
+        How many points of an event must raise an alarm for it to be noticed.
+    first : int, optional
+        Among how many of its first points, in the order of the rows; by default among all.
+
+    Examples
+    --------
+    >>> print(Event(alarms=2, first=30))
+    an event is noticed if 2 of its first 30 points raise an alarm
+    """
+
+    alarms: int = 1
+    first: int | None = field(default=None, metadata=_OPTIONAL)
+
+    def __post_init__(self) -> None:
+        check_positive("alarms", self.alarms)
+        if self.first is not None and check_positive("first", self.first) < self.alarms:
+            raise InputError(
+                f"first must be at least alarms = {self.alarms:,}, got {self.first:,}; otherwise no event"
+                " is noticed"
+            )
+
+    def __str__(self) -> str:
+        first = "" if self.first is None else f"first {self.first:,} "
+        verb = "raises" if self.alarms == 1 else "raise"
+        return f"an event is noticed if {self.alarms:,} of its {first}points {verb} an alarm"
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What counts for normal points that come in days, or shifts or runs: days with too many false alarms.
+
+    Parameters
+    ----------
+    more_than : int
+        A day counts as an error if more of its normal points than this raise an alarm.
+
+    Examples
+    --------
+    >>> print(Day(more_than=2))
+    a day counts if more than 2 of its normal points raise an alarm
+    """
+
+    more_than: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("more_than", self.more_than)
+
+    def __str__(self) -> str:
+        more = f"more than {self.more_than:,}" if self.more_than else "any"
+        verb = "raise" if self.more_than else "raises"
+        return f"a day counts if {more} of its normal points {verb} an alarm"
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How points in units were counted.
+
+    Attributes
+    ----------
+    order : str or None
+        The seed of the random order in which units were tested; None if each has one score.
+    event : Event, optional
+        If anomalies are events: when one is noticed.
+    day : Day, optional
+        If days count instead of normal points: which ones.
+    """
+
+    order: str | None
+    event: Event | None = field(default=None, metadata=_OPTIONAL)
+    day: Day | None = field(default=None, metadata=_OPTIONAL)
+
+    @property
+    def counted(self) -> tuple[Event | Day, ...]:
+        """What counts instead of points."""
+        return tuple(one for one in (self.day, self.event) if one is not None)
+
+    @property
+    def mistakes(self) -> dict[str, str]:
+        """The errors that are promised to be rare, by class; points are not named."""
+        found = {}
+        if self.day is not None:
+            most = self.day.more_than
+            alarms = f"more than {amount(most, 'false alarm')}" if most else "a false alarm"
+            found["normal"] = f"days have {alarms}"
+        return found | ({} if self.event is None else {"anomalous": "events are missed"})
+
+    def __post_init__(self) -> None:
+        if self.order is not None and not re.fullmatch("[0-9a-f]{16}", self.order):
+            raise InputError(f"the seed of an order is 16 hexadecimal digits, got {quoted(self.order)}")
+
+
+@dataclass(frozen=True, slots=True)
 class Lineage:
     """The place of a certificate in a sequence of recalibrations; made by `recalibrate`.
 

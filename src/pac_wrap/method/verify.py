@@ -21,6 +21,7 @@ from pac_wrap.method.classes import ClassCertificate, ClassRequest, certify_clas
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.units import certify_units
 from pac_wrap.method.groups.values import GroupColumn, shown
 from pac_wrap.method.kinds import KindRequest, certify_mappings
 from pac_wrap.method.promise import LABELS, Assumption
@@ -79,6 +80,7 @@ def verify(
     normal: ArrayLike | Kinds,
     anomalous: ArrayLike | Kinds | None,
     weights: tuple[Weights | None, Weights | None] = (None, None),
+    units: tuple[GroupColumn, GroupColumn] | None = None,
 ) -> Verification:
     """Return how a certificate differs from the one that the scores of its two classes give."""
     if anomalous is None:
@@ -93,6 +95,12 @@ def verify(
             raise InputError(f"{of} were drawn by weights; give {label}_weights")
     kind = certificate.score_type
     low, high = as_made(kind, normal, "normal"), as_made(kind, anomalous, "anomalous")
+    if (units is None) != (certificate.units is None):
+        raise InputError(
+            "this certificate was made without units; remove units"
+            if certificate.units is None
+            else "this certificate was made with units; pass units=(of normal points, of anomalous points)"
+        )
 
     def again() -> Certificate:
         if certificate.by_kind:
@@ -102,6 +110,15 @@ def verify(
                 "this certificate was made without kinds; pass the scores of each class as one array"
             )
         request = Request(certificate.guarantee, certificate.overlap)
+        if units is not None:
+            scores, labels = np.concatenate([low, high]), np.repeat([0, 1], [low.size, high.size])
+            return certify_units(
+                request,
+                scores,
+                labels,
+                [one for own in units for one in np.asarray(own).tolist()],
+                certificate.units,
+            )
         if drawn_by is None:
             return certify_classes(request, low, high)
         return certify_weighted(request, (low, high), weights, drawn_by.bound, drawn_by.seed)

@@ -62,7 +62,6 @@ _BRIEFLY: Final = {
     Assumption.NO_SHIFT: "no distribution shift",
     Assumption.MIXING: "mixing: windows this far apart are practically independent",
     Assumption.STATIONARY: "a stationary series",
-    Assumption.SUBJECTS: "points of one subject that are practically independent",
     Assumption.ONE_SOURCE: "independent calibration points, of one distribution per class",
     Assumption.BOUNDED_SHIFT: "no more distribution shift than is tolerated",
     Assumption.LABELS: "no more label noise than is tolerated",
@@ -72,6 +71,8 @@ _BRIEFLY: Final = {
     Assumption.STEADY: "no shift of traffic",
     Assumption.REVIEWED: "reviews that find only anomalies anomalous",
     Assumption.ANOMALIES: "labelled anomalies that are random ones",
+    Assumption.UNITS: "independent units, with any dependence within",
+    Assumption.UNITS_APART: "independent units of one class each, with any dependence within",
     Assumption.APART: "and independent of the traffic",
     Assumption.AUDITED: "audits that a coin drew at all scores",
 }
@@ -217,8 +218,8 @@ class Side(Clause):
 
     @property
     def at_hand(self) -> int:
-        """The number of labels, or the number of independent ones that they count as."""
-        return self.n if self.effective is None else int(min(self.effective, self.n))
+        """The number of labels, of their units, or of the independent labels that they count as."""
+        return (self.units or self.n) if self.effective is None else int(min(self.effective, self.n))
 
     @property
     def lowest(self) -> float:
@@ -337,6 +338,8 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
         texts = [f"{name}{_labels(certificate, one)}" for name, one in zip(names, own, strict=True)]
         yield from facts_of(label, texts)
     yield from facts_of("binds", list(binding_words(certificate)) if kinds else [])
+    if certificate.units is not None:
+        yield from facts_of("units", [str(one) for one in certificate.units.counted])
     if certificate.sampling is not None:
         yield from facts_of("series", (str(certificate.sampling), certificate.sampling.worth))
     for name, one in (("weights", certificate.weighting), ("lineage", certificate.lineage)):
@@ -411,7 +414,7 @@ def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
             sentences.append(
                 f"{amount(side.n, f'{side.of.label} score')} cannot certify {side.name} <="
                 f" {rounded_up(side.afterwards(budget.rate))} at delta = {rounded_up(budget.delta)}; at least"
-                f" {side.n + side.missing:,} are needed{_instead(side, budget)}"
+                f" {side.needed} are needed{_instead(side, budget)}"
             )
         elif budget is None and side.asked is not None:
             sentences.append(
@@ -435,18 +438,19 @@ def shortfall_of(certificate: Certificate) -> str | None:
 
 def _why(side: Side) -> str:
     """Return the reason why nothing is promised about a rate, and a remedy."""
-    n, budget = side.n, side.budget
-    labels = amount(n, "label") if n else "no labels"
+    budget = side.budget
+    labels = side.labels if side.n else "no labels"
     if budget is None:
         return f"({labels}, so no bound below 1 at this threshold)"
-    return f"({labels}; {side.n + side.missing:,} needed{_instead(side, budget)})"
+    return f"({labels}; {side.needed} needed{_instead(side, budget)})"
 
 
 def _instead(side: Side, budget: Budget) -> str:
     """Return the lowest ceiling that the labels at hand could keep, if any."""
     if not budget.n:
         return ""
-    return f", or a ceiling of {rounded_up(side.afterwards(upper_bound(0, budget.n, budget.delta)))}"
+    least = upper_bound(0, budget.units or budget.n, budget.delta)
+    return f", or a ceiling of {rounded_up(side.afterwards(least))}"
 
 
 def _beyond(certificate: Certificate) -> Iterator[str]:
@@ -523,7 +527,9 @@ def promise(certificate: Certificate) -> str:
     if all(side.ceiling is None for side in sides):
         return f"Nothing is promised: {certificate.overlap.unreached}. Every point is left undecided."
     kept, lacking = [one for one in sides if one.kept], [one for one in sides if one.vacuous]
-    said = [f"at most {ceiling(one.ceiling or 1.0)} of {' '.join(MISTAKES[one.of.label])}" for one in kept]
+    mistakes = {label: " ".join(words) for label, words in MISTAKES.items()}
+    mistakes |= certificate.units.mistakes if certificate.units else {}
+    said = [f"at most {ceiling(one.ceiling or 1.0)} of {mistakes[one.of.label]}" for one in kept]
     doubted = [side for side in sides if side.overstated]
     start = "If the points were independent, in the long run" if doubted else "In the long run"
     surely, texts = f", with {confidence(kept[0].delta)} confidence" if kept else "", []
@@ -549,9 +555,7 @@ def promise(certificate: Certificate) -> str:
     texts += [sentence("; ".join(tolerated))[:-1]] if certificate.guarantee.tolerance and kept else []
     if lacking:
         of = "" if len(lacking) == len(sides) else f" about {lacking[0].mistakes}"
-        counts = [
-            f"{one.n:,} {one.of.label} (at least {one.n + one.missing:,} are needed)" for one in lacking
-        ]
+        counts = [f"{one.n:,} {one.of.label} (at least {one.needed} are needed)" for one in lacking]
         effect = CONSEQUENCES[frozenset(ranges(certificate.rule))]
         texts.append(
             f"Nothing is promised{of} yet, because too few points are labelled: {' and '.join(counts)}"

@@ -447,6 +447,16 @@ class Table:
             table.expect(scores.size)
             return scores, np.asarray(arrays["anomalous"], dtype=bool)
 
+    def in_units(
+        self, score: str, label: str, unit: str, anomaly_label: str | None
+    ) -> tuple[Scores, NDArray[np.bool_], list[Any]]:
+        """Return the scores as they are stored, where the label marks an anomaly, and the units."""
+        checks.refuse_as_third(unit, (score, label), "unit")
+        with self.in_order() as table:
+            scores, anomalous = table.labelled(score, label, anomaly_label)
+            units = table.arrays(f"SELECT {quote_name(unit)} AS unit FROM source")["unit"]
+            return scores.astype(table.score_type(score)), anomalous, units.tolist()
+
     def check_scores(
         self, score: str, on_missing: OnMissing = "stop", counted: Sequence[str] = ()
     ) -> tuple[int, ...]:

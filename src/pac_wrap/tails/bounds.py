@@ -522,7 +522,9 @@ class Budget:
     errors : int or None
         The error budget; None if n is too small.
     confidence : float
-        The exact confidence 1 - F(errors; n, rate): eq. (3).
+        The exact confidence 1 - F(errors; n, rate): eq. (3). For points in units it is 1 - delta.
+    units : int, optional
+        The number of units that the points came in, if points of one unit may depend on each other.
 
     Examples
     --------
@@ -537,6 +539,7 @@ class Budget:
     delta: float
     errors: int | None
     confidence: float
+    units: int | None = None
 
     @classmethod
     def of(cls, n: int, rate: float, delta: float) -> "Budget":
@@ -552,8 +555,9 @@ class Budget:
 
     @property
     def missing(self) -> int:
-        """How many more labels the ceiling needs before it can be certified."""
-        return max(0, min_samples(self.rate, self.delta) - self.n)
+        """How many more labels, or units, the ceiling needs before it can be certified."""
+        have = self.n if self.units is None else self.units
+        return max(0, min_samples(self.rate, self.delta) - have)
 
 
 @lru_cache(maxsize=256)

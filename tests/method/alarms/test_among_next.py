@@ -20,11 +20,10 @@ from pac_wrap import (
     Reviews,
     TotalVariation,
     calibrate,
-    calibrate_labelled,
     certify_curve,
 )
 from pac_wrap.method.alarms.precision import AmongNext
-from pac_wrap.method.promise import OF_POOL, OF_SERIES, OF_SUBJECTS
+from pac_wrap.method.promise import OF_POOL, OF_SERIES
 from pac_wrap.method.traffic.calibrate import calibrate_traffic
 from pac_wrap.tails import batch_envelope, batch_tail
 
@@ -214,15 +213,6 @@ def test_a_side_without_a_number_says_why_beside_the_other() -> None:
         "no number of errors among the next 500 normal points is promised: hold_fnr looks at scores to find"
         " how many errors to allow"
     )
-
-
-def test_groups_of_subjects_depend_on_each_other() -> None:
-    """The certificate of a group assumes what its table does."""
-    scores, labels = [*range(100), *range(200, 300)], [0] * 100 + [1] * 100
-    table = replace(calibrate_labelled(scores, labels, by=["a"] * 200), assumptions=OF_SUBJECTS)
-    assert table.certificates["a"].assumptions == OF_SUBJECTS
-    with pytest.raises(InputError, match="depend on each other"):
-        table.certificates["a"].among_next(10)
 
 
 @pytest.mark.parametrize("points", [0, -1, 1.5, "many"])

@@ -154,6 +154,11 @@ def kept_by(one: "Certificate") -> "tuple[Promise | None, Promise | None]":
             "this certificate bounds alarms among all traffic, not the error rates of each class, from which"
             " precision and workload follow; ask calibrate_traffic for max_alarms and min_precision"
         )
+    if one.units is not None:
+        raise InputError(
+            "precision and workload count points, and this certificate bounds the rates of units; use a"
+            " certificate made without units"
+        )
     if one.by_kind:
         raise InputError(
             "precision and workload depend on the mix of kinds, which a certificate by kind does not know;"

@@ -29,8 +29,6 @@ from pac_wrap.method.groups.columns import (
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.promise import (
-    OF_DRAWS,
-    OF_SUBJECTS,
     are_independent,
     assumed_of,
     refuse_tolerance,
@@ -377,7 +375,7 @@ class GroupCertificate(Head, SavedAsJSON):
 
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)
-        if self.assumptions not in (assumed_of(self.asked, one) for one in (OF_DRAWS, OF_SUBJECTS)):
+        if self.assumptions != assumed_of(self.asked):
             yield "these are not the assumptions of draws"
         if self.pool is None:
             return

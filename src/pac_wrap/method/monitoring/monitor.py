@@ -330,6 +330,11 @@ class Monitor:
             raise no_certificate(certificate)
         if isinstance(certificate, Certificate) and certificate.by_kind:
             raise InputError(f"certificate must be without kinds; {KINDS_APART}")
+        if isinstance(certificate, Certificate) and certificate.units is not None:
+            raise InputError(
+                "a monitor takes points for independent, and this certificate was made with units;"
+                " evaluate it on new units instead"
+            )
         if curve is not None and not isinstance(curve, Curve):
             raise InputError(f"curve must be a Curve, got {type(curve).__name__}; load one with Curve.load")
         self._turn = RLock()
@@ -704,6 +709,8 @@ def recalibrate(
 def successor(certificate: Certificate, ledger: bool) -> tuple[Guarantee, Lineage]:
     """Return the guarantee and the lineage of the certificate that follows this one."""
     overlap = certificate.overlap
+    if certificate.units is not None:
+        raise InputError(f"certificate must be without units; {_AGAIN}")
     if not overlap.proved:
         raise InputError(
             f"the confidence of {overlap} is not guaranteed, so the deltas of certificates that follow each"

@@ -464,6 +464,8 @@ class Robust:
         limit, one = check_rate("ceiling", ceiling), cast("Certificate", self)
         if one.traffic is not None:
             raise InputError("a radius is for the error rates of classes; this certificate is about traffic")
+        if one.units is not None:
+            raise InputError("a radius is for independent points; this certificate was made with units")
         if one.by_kind:
             raise InputError(
                 "a radius is for a whole class, and this certificate has a promise for each kind; calibrate"

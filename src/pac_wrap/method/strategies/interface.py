@@ -78,11 +78,17 @@ class OneGroup:
 
 
 class Asked(NamedTuple):
-    """The promise asked for of a population, None if its points are only counted, and its class's delta."""
+    """The promise asked for of a population, None if its points are only counted, and its class's delta.
+
+    If its points come in units, `test` returns the budget of a promise: as it was asked for, or of the errors
+    at a threshold that another class set, None if no ceiling below 1 follows from them.
+    """
 
     of: Population
     promise: Promise | None
     delta: float
+    test: Callable[[Promise, Key | None], bounds.Budget | None] | None = None
+    units: int | None = None
 
     @property
     def normal(self) -> bool:
@@ -239,7 +245,10 @@ def kept(
         if promise is None:
             return None
 
-        rate, delta, errors = each(lambda n: numbers_of(budget(promise, n)), ranks.n[p])
+        if one.test is not None:
+            rate, delta, errors = numbers_of(one.test(promise, None))
+        else:
+            rate, delta, errors = each(lambda n: numbers_of(budget(promise, n)), ranks.n[p])
         return Found(rate, delta, errors, key_of(one, ranks, p, errors), promise.ceiling, promise.delta)
 
     return tuple(of(p, one) for p, one in enumerate(asked))
@@ -614,7 +623,12 @@ class Hold(Strategy):
                 continue
             n = ranks.n[p]
             errors = n - ranks.below(p, tau) if holds_fnr else misses(ranks, p, tau)
-            rate, delta, budget, ceiling = each(partial(_spent, one.promise), errors, n)
+            if one.test is not None:
+                own = one.test(one.promise, tau)
+                rate, delta, budget = numbers_of(own)
+                ceiling = nan if own is None else own.rate
+            else:
+                rate, delta, budget, ceiling = each(partial(_spent, one.promise), errors, n)
             # without a certified ceiling there is no threshold
             key = key_of(one, ranks, p, choose(rate == rate, errors, NO_COUNT))
             found[p] = Found(rate, delta, budget, key, ceiling, one.promise.delta)

@@ -1,0 +1,248 @@
+"""Points that come in units, such as machines, patients or days: independent units, any dependence within.
+
+The promise is about a random point of a random future unit, eq. (151), or about events and days, which have
+one score each.
+"""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import as_labelled, as_scores, check_aligned, check_same_length, type_of
+from pac_wrap.base.floats import from_order_key
+from pac_wrap.base.text import quoted
+from pac_wrap.errors import InputError
+from pac_wrap.method.calibrate import Request, certificate_of, in_memory
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.groups.values import Coded, GroupColumn, coded, text_of
+from pac_wrap.method.metrics import Measured
+from pac_wrap.method.promise import LABELS, OF_UNITS, OF_UNITS_APART, Promise, refuse_tolerance
+from pac_wrap.method.provenance import Day, Event, Units
+from pac_wrap.method.strategies.interface import PLUS, Abstain, Hold, asked_of
+from pac_wrap.ranks.memory import warn_of_labels
+from pac_wrap.tails.bounds import Budget, Rate, sf_at_most
+from pac_wrap.tails.units import highest_mean, refutes
+
+Codes = NDArray[np.int64]
+_BYTES: Final = 8
+_SIGNIFICANT: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitTest:
+    """The points of a class in units: rising scores, the place of each one's unit, and the points of units.
+
+    Places are in the random order of the test.
+    """
+
+    scores: NDArray[Any]
+    places: Codes
+    points: Codes
+    normal: bool
+
+    def __call__(self, promise: Promise, key: int | None) -> Budget | None:
+        """Return the budget of a promise, or that of the errors at the key of a threshold."""
+        n, delta = self.scores.size, promise.delta
+        if key is None:
+            return Budget(n, promise.at_calibration, delta, self._most_errors(promise), 1.0 - delta)
+        end = int(np.searchsorted(self.scores, from_order_key(key))) if key < PLUS else n
+        beyond = slice(end, n) if self.normal else slice(0, end)
+        rate = highest_mean(self._shares(beyond), delta)
+        return None if rate >= 1.0 else Budget(n, rate, delta, n - end if self.normal else end, 1.0 - delta)
+
+    def _most_errors(self, promise: Promise) -> int | None:
+        """Return the most points that may be errors, None if not even none may: Theorem 48.
+
+        No share falls as errors are added, so what is refuted with some errors is refuted with fewer.
+        """
+        n = self.scores.size
+        low, high = -1, n
+        while high - low > 1:
+            k = (low + high) // 2
+            # with equal scores fewer than k points are errors
+            if self.normal:
+                beyond = slice(np.searchsorted(self.scores, self.scores[n - 1 - k], side="right"), n)
+            else:
+                beyond = slice(0, np.searchsorted(self.scores, self.scores[k]))
+            if refutes(self._shares(beyond), promise.at_calibration, promise.delta):
+                low = k
+            else:
+                high = k
+        return None if low < 0 else low
+
+    def _shares(self, beyond: slice) -> NDArray[np.float64]:
+        return np.bincount(self.places[beyond], minlength=self.points.size) / self.points
+
+
+def certify_units(
+    request: Request,
+    scores: ArrayLike,
+    labels: ArrayLike,
+    units: GroupColumn,
+    counted: Units | None = None,
+) -> Certificate:
+    """Return the certificate of points in units; with `counted`, in the order of an earlier certificate."""
+    given, values, mask = as_labelled(scores, labels, request.anomaly_label)
+    found = as_units(units, scores, values.size)
+    counted = counted or Units(None)
+    of_class = [np.flatnonzero(mask == side) for side in (False, True)]
+    numbers = [np.bincount(found.codes[rows], minlength=len(found.values)) for rows in of_class]
+    both = int(np.count_nonzero(np.minimum(*numbers)))
+    _check_request(request, both)
+    chosen = [
+        _one_each(given[rows], found.codes[rows], how)
+        for rows, how in zip(of_class, (counted.day, counted.event), strict=True)
+    ]
+    tested = [bool((np.bincount(codes) > 1).any()) if codes.size else False for _, codes in chosen]
+    if any(tested) and counted.order is None:
+        counted = replace(counted, order=secrets.token_hex(_BYTES))
+    # the numbers of points say nothing about the deltas of dependent ones
+    asked = list(asked_of((request.fixed if both or any(tested) else request).guarantee))
+    for side, (own, codes) in enumerate(chosen):
+        if tested[side]:
+            test = _test_of(own, codes, found, str(counted.order), side == 0)
+            asked[side] = asked[side]._replace(test=test, units=test.points.size)
+    ranked = in_memory([own for own, _ in chosen], LABELS, request.ranks)
+    if ranked[0].size and ranked[1].size:
+        warn_of_labels(*ranked, draws=False)
+    made = certificate_of(request.guarantee, asked, request.overlap, ranked, type_of(given))
+    return replace(made, assumptions=OF_UNITS if both else OF_UNITS_APART, units=counted)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRate(Rate):
+    """The mean share of errors of units with its interval; `count` of their `n` points are errors.
+
+    Parameters
+    ----------
+    mean : float
+        The mean over units, each of which counts alike.
+    """
+
+    mean: float
+
+    @property
+    def value(self) -> float:
+        """The mean share."""
+        return self.mean
+
+
+def _rate_of(wrong: NDArray[np.bool_], codes: Codes, confidence: float) -> tuple[Rate, NDArray[np.float64]]:
+    """Return the share of errors among points and its interval, and the share of each unit."""
+    _, numbers, points = np.unique(codes, return_inverse=True, return_counts=True)
+    shares, count = np.bincount(numbers, wrong) / points, int(np.count_nonzero(wrong))
+    if points.size == wrong.size:
+        return Rate.of(count, wrong.size, confidence), shares
+    level = (1.0 - confidence) / 2.0
+    ends = 1.0 - highest_mean(1.0 - shares, level), highest_mean(shares, level)
+    return UnitRate(count, wrong.size, *ends, float(shares.mean())), shares
+
+
+def measured_units(
+    certificate: Certificate,
+    scores: tuple[Any, Any],
+    units: tuple[GroupColumn, GroupColumn] | None,
+    confidence: float,
+) -> tuple[Measured, ...]:
+    """Return the error rates of held-out units, events or days, with intervals over units.
+
+    A rate is significantly above its ceiling if its test at 2.5 % says so; for points in units, (152) for the
+    shares of points that are no errors.
+    """
+    if certificate.units is None or units is None:
+        raise InputError(
+            "this certificate was made without units; remove units"
+            if units is not None
+            else "this certificate was made with units; pass units=(of normal points, of anomalous points)"
+        )
+    found = []
+    counted = certificate.units.day, certificate.units.event
+    for clause, own, of, how, error in zip(certificate.clauses, scores, units, counted, (1, 0), strict=True):
+        values = as_scores(own, f"{clause.of.label} scores", missing=True)
+        some, codes = _one_each(values, as_units(of, own, values.size).codes, how)
+        verdicts = certificate.verdicts(some)
+        rate, shares = _rate_of(verdicts == error, codes, confidence)
+        ceiling, level = clause.ceiling if clause.kept else None, _SIGNIFICANT / 2
+        if ceiling is None or not shares.size:
+            over = False
+        elif isinstance(rate, UnitRate):
+            over = bool(refutes(1.0 - shares, 1.0 - ceiling, level))
+        else:
+            over = sf_at_most(rate.count, rate.n, ceiling, level)
+        name = f"{clause.of.label} points" if how is None else f"{type(how).__name__.lower()}s"
+        found.append(Measured(name, ceiling, rate, _rate_of(verdicts < 0, codes, confidence)[0], over))
+    return tuple(found)
+
+
+def counted_as(per: Event | Day | Iterable[Event | Day] | None) -> Units:
+    """Return how units are counted: by their points, as events, as days, or as events and days."""
+    listed = [] if per is None else list(per) if isinstance(per, (list, tuple)) else [per]
+    kinds = [type(one) for one in listed]
+    if not set(kinds) <= {Event, Day} or len(set(kinds)) < len(kinds):
+        raise InputError(f"per must be an Event, a Day, or one of each, got {quoted(per)}")
+    found: dict[str, Any] = {type(one).__name__.lower(): one for one in listed}
+    return Units(None, **found)
+
+
+def as_units(units: GroupColumn, beside: Any, rows: int, name: str = "scores") -> Coded:
+    """Return the units in order and the number of each row's unit; a missing one raises an error."""
+    check_aligned(name, beside, "units", units)
+    found = coded(units, "units")
+    check_same_length(name, rows, "units", found.codes.size)
+    if None in found.values:
+        missing = np.flatnonzero(found.codes == found.values.index(None))
+        raise InputError(
+            f"units must be known, but {missing.size:,} of {rows:,} are missing, the first in row"
+            f" {missing[0]:,}; give each of these rows a unit of its own"
+        )
+    return found
+
+
+def _check_request(request: Request, both: int) -> None:
+    """Refuse promises and strategies without a proof for units."""
+    refuse_tolerance(request.guarantee, "a promise about units", "remove both")
+    if not isinstance(request.overlap, Abstain | Hold):
+        raise InputError(
+            'units need overlap="abstain", overlap="hold_fpr" or overlap="hold_fnr", got'
+            f' "{request.overlap.word}"; there is no proof for other strategies'
+        )
+    if both and isinstance(request.overlap, Hold):
+        raise InputError(
+            f"{request.overlap.word} needs units with points of one class each, and {both:,} have points of"
+            ' both, so that the classes depend on each other; use overlap="abstain"'
+        )
+
+
+def _one_each(scores: NDArray[Any], codes: Codes, how: Day | Event | None) -> tuple[NDArray[Any], Codes]:
+    """Return the score of each event or day and its unit; points as they are if points count.
+
+    It is the n-th largest of its first points, -inf if there are fewer.
+    """
+    if how is None:
+        return scores, codes
+    n, first = (how.more_than + 1, None) if isinstance(how, Day) else (how.alarms, how.first)
+    by_unit = np.argsort(codes, kind="stable")
+    units, starts, sizes = np.unique(codes[by_unit], return_index=True, return_counts=True)
+    if first is not None:
+        by_unit = by_unit[np.arange(by_unit.size) - np.repeat(starts, sizes) < first]
+        units, starts, sizes = np.unique(codes[by_unit], return_index=True, return_counts=True)
+    falling = by_unit[np.lexsort((-scores[by_unit], codes[by_unit]))]
+    kind = scores.dtype if scores.dtype.kind == "f" else np.dtype(np.float64)
+    found = np.full(units.size, -np.inf, dtype=kind)
+    enough = sizes >= n
+    found[enough] = scores[falling[starts[enough] + n - 1]]
+    return found, units
+
+
+def _test_of(scores: NDArray[Any], codes: Codes, units: Coded, order: str, normal: bool) -> UnitTest:
+    """Return the test of a class, whose order follows from a seed and the names of the units."""
+    there, numbers, points = np.unique(codes, return_inverse=True, return_counts=True)
+    digests = [sha256(f"{order} {text_of(units.values[one])}".encode()).digest() for one in there.tolist()]
+    drawn = np.array(sorted(range(there.size), key=digests.__getitem__), dtype=np.int64)
+    rising = np.argsort(scores, kind="stable")
+    return UnitTest(scores[rising], np.argsort(drawn)[numbers][rising], points[drawn], normal)
