@@ -363,7 +363,6 @@ def sql(
 
 
 def _comment(line: str) -> None:
-    """Print a line that databases skip."""
     from pac_wrap.base.text import message
 
     typer.echo(f"-- {message(line)}")

@@ -147,7 +147,6 @@ def _checked(demo: Demo) -> RenderableType:
 
 
 def _measured(certificate: Certificate, metrics: Metrics) -> Iterator[tuple[str, str]]:
-    """Yield ceiling and measured rate of FPR, FNR and abstention, and the two thresholds."""
     for clause, rate in zip(certificate.clauses, (metrics.fpr, metrics.fnr), strict=True):
         yield "none" if clause.ceiling is None else rounded_up(clause.ceiling), str(rate)
     yield "", str(metrics.ambiguity)

@@ -293,7 +293,6 @@ def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> l
 
 
 def _decided(frame: Any, certificate: Certificate | GroupCertificate, score: str, group: str | None) -> Any:
-    """Return the verdicts and the possible labels of a partition; missing scores get abstain."""
     from pandas import DataFrame
 
     scores = scores_of(frame[score])
@@ -428,7 +427,6 @@ def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, 
 
 
 def _read_json(file: Any, orient: str, lines: bool, wanted: tuple[str, ...]) -> Any:
-    """Return the scores and labels in a part of a file."""
     import pyarrow as pa
 
     content = BytesIO(file.read().encode())

@@ -232,7 +232,6 @@ calibrate, certify_curve, decide, score = ENGINE.calibrate, ENGINE.certify_curve
 
 
 def _pairs(df: Any, score: str, label: str) -> tuple[str, str]:
-    """Return the expressions for the columns `score` and `label`."""
     name = sql.quote_name(label, "spark")
     # without a collation, which would take other texts for the same label
     plain = name if base_type(dict(df.dtypes)[label]) in _SCORES else f"CAST({name} AS STRING)"
@@ -337,7 +336,6 @@ class SparkCounts:
         return self._class
 
     def _learn(self, labels: Iterable[Any]) -> None:
-        """Add labels to the known labels, or refuse them."""
         known = [*dict.fromkeys([*self._labels, *labels])]
         if self._numbers is not None:
             self._labels = {label: int(label) for label in known}

@@ -483,7 +483,6 @@ def _labels(side: sentences.Side, lower: float, errors: int = 0) -> int | None:
 
 
 def _next_steps(report: sentences.Report) -> Iterator[str]:
-    """Yield what to do next, most urgent first."""
     certificate = report.certificate
     both = sentences.sides_of(certificate, report.metrics)
     for side in both:

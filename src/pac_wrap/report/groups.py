@@ -356,7 +356,6 @@ def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMea
 
 
 def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Section:
-    """Return the section of rates measured on held-out points."""
     rows, more = _measured_rows(certificate, measured, LISTED)
     notes = [amount(int(measured.counts.sum()), "point"), *[f"{more:,} more not listed"] * (more > 0)]
     caption = f"{'; '.join([*notes, *_measured_notes(certificate, measured)])}."

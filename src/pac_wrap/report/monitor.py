@@ -82,7 +82,6 @@ def account_of_monitor(monitor: Monitor) -> Account:
 
 
 def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
-    """Return all monitored rates and alarms as records for programs."""
     watches = []
     for watch in member.watches:
         facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_evidence": watch.log_evidence}

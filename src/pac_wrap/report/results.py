@@ -142,15 +142,11 @@ def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> 
         names["fnr_at_max_fpr"] = f"FNR at\nFPR <= {rounded_up(fpr)}"
     if fnr is not None:
         names["fpr_at_max_fnr"] = f"FPR at\nFNR <= {rounded_up(fnr)}"
-    records = []
+    records: list[Record] = []
     for one in contenders:
-        found: Record = {"score": one.name, "auc": one.auc}
-        for name in names:
-            if name in ("abstained", "common_ceiling"):
-                found[name] = getattr(one, name)
-            else:
-                found[name] = one.fnr_at(fpr or 1.0) if name == "fnr_at_max_fpr" else one.fpr_at(fnr or 1.0)
-        records.append(found)
+        values = {"abstained": one.abstained, "common_ceiling": one.common_ceiling}
+        values |= {"fnr_at_max_fpr": one.fnr_at(fpr or 1.0), "fpr_at_max_fnr": one.fpr_at(fnr or 1.0)}
+        records.append({"score": one.name, "auc": one.auc} | {name: values[name] for name in names})
     best = {key: min(one[key] for one in records) for key in names}
     rows = tuple(
         (

@@ -232,7 +232,6 @@ def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
 
 
 def _labels(codes: _Codes, values: list[Any], before: int) -> tuple[NDArray[np.float64], InputError | None]:
-    """Return the labels before the first bad one, and its error."""
     found, refusal = list[float](), None
     try:
         for value in values:

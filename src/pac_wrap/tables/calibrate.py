@@ -206,7 +206,6 @@ class TableSource(PassSource):
         return [np.concatenate(scores) for scores in zip(*batches, strict=True)]
 
     def __call__(self, task: PassTask) -> Any:
-        """Return the sum of what the task returns for all batches."""
         if self._is_stored:
             return reduce(add, (task(*parts) for parts in self._stored()))
         total, sound, self.missing = None, True, 0
