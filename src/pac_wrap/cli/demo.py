@@ -11,7 +11,7 @@ from rich.text import Text
 from sklearn.ensemble import IsolationForest
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.floats import confidence_left, kept_together, rounded_up
+from pac_wrap.base.floats import rounded_up
 from pac_wrap.detectors.scores import anomaly_scores
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
@@ -19,8 +19,8 @@ from pac_wrap.method.metrics import Metrics, evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.report.account import Account, Section, Table
-from pac_wrap.report.numbers import ceiling, confidence, sure
 from pac_wrap.report.render import terminal
+from pac_wrap.report.sentences import promise
 
 _BINS: Final = 64
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
@@ -83,7 +83,7 @@ def run_demo(
 def show_demo(demo: Demo) -> RenderableType:
     """Return the demo on one screen: the promise, the scores, and the rates on fresh points."""
     return Group(
-        Panel(_promise(demo.abstaining.guarantee), title="the promise", border_style=_BLUE),
+        Panel(Text(promise(demo.abstaining)), title="the promise", border_style=_BLUE),
         Text(
             f"Isolation forest, trained on {demo.trained_on:,} normal points; two Gaussian clusters in six"
             f" dimensions, {demo.margin:g} standard deviations apart.\n"
@@ -97,21 +97,6 @@ def show_demo(demo: Demo) -> RenderableType:
         Text(f"{demo.abstaining.regime.value}: {demo.abstaining.regime.explanation}"),
         *(Text(f"  {sentence}") for sentence in demo.abstaining.diagnosis),
     )
-
-
-def _promise(guarantee: Guarantee) -> Text:
-    text = Text("Rates on future points drawn like the calibration points, with any detector:\n")
-    deltas = []
-    for rate, delta, mistake in (
-        (guarantee.max_fpr, guarantee.delta_fpr, "normal points are called anomalies"),
-        (guarantee.max_fnr, guarantee.delta_fnr, "anomalies are called normal"),
-    ):
-        if rate is not None:
-            deltas.append(delta)
-            text.append(f"at most {ceiling(rate)} of {mistake} (confidence {confidence(delta)}),\n")
-    # the demo abstains, and its classes are independent: eq. (97)
-    joint = sure(kept_together(*(confidence_left(delta) for delta in deltas)))
-    return text.append(f"both together with confidence {joint} or more.")
 
 
 def _histogram(normal: Scores, anomalous: Scores, rule: Rule) -> RenderableType:

@@ -21,7 +21,6 @@ from pac_wrap.method.rule import Regime, Verdict
 from pac_wrap.report import pictures, sentences
 from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
 from pac_wrap.report.numbers import ceiling, confidence, exact, least, percent, share, sure, told_apart
-from pac_wrap.report.results import WORK, rates_record
 from pac_wrap.tails.bounds import LEAST_CEILING, Budget, min_samples
 from pac_wrap.version import __version__
 
@@ -289,7 +288,7 @@ def _held_out(report: sentences.Report) -> Section:
         " of an exact one-sided test at 5 %, for one look at these points."
     )
     findings = {one.name.lower(): _FINDINGS[one.finding] for one in sides}
-    data = rates_record(metrics) | {"findings": findings}
+    data = sentences.rates_record(metrics) | {"findings": findings}
     return Section(heading, (Table(columns, tuple(rows), caption, key="held_out", data=data),), "held-out")
 
 
@@ -315,12 +314,12 @@ def _practice(report: sentences.Report) -> Section:
             lead = f"{among}: average numbers, which hold together with {sure(work.confidence)} confidence."
             right = f"At least {least(precision.low)} of the alarms are right"
             precise = f"{right}, with {sure(precision.confidence)} confidence."
-            bounds = {kind: getattr(work, kind) for kind in WORK}
+            bounds = {kind: getattr(work, kind) for kind in sentences.WORK}
             longest = max(one.high for one in bounds.values())
             bars = tuple(
                 {
                     "kind": kind,
-                    "name": WORK[kind].capitalize(),
+                    "name": sentences.WORK[kind].capitalize(),
                     "words": between(one.low, one.high),
                     "sure": f"{100.0 * one.low / longest:.2f}",
                     "possible": f"{100.0 * one.high / longest:.2f}",

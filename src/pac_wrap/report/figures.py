@@ -142,6 +142,7 @@ class PlainTicks(Formatter):
     """Numbers written out with the fewest digits that tell the ticks apart; no offset hidden in a corner."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return one tick on its own."""
         return number(x)
 
     def format_ticks(self, values: Any) -> list[str]:

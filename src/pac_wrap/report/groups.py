@@ -37,7 +37,7 @@ from pac_wrap.report.account import (
 from pac_wrap.report.certificate import AGAIN, MOST_MULTIPLES, SHORT_NAME, assumptions, embedded, software
 from pac_wrap.report.numbers import about, ceiling, percent, sure, told_apart
 from pac_wrap.report.pictures import Drawing, Window, multiple
-from pac_wrap.report.results import assumed, rates_record
+from pac_wrap.report.results import assumed
 from pac_wrap.tails.bounds import min_samples
 
 # the normal and the anomalous scores of some groups
@@ -343,14 +343,14 @@ def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMea
     """Return the account of the measured rates of each group next to its ceilings, the worst first."""
     rows, more = _measured_rows(certificate, measured, FEW_LISTED)
     groups = [
-        {"group": one} | rates_record(metrics_of(counts))
+        {"group": one} | sentences.rates_record(metrics_of(counts))
         for one, counts in zip(measured.groups, measured.counts, strict=False)
     ]
     over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
     table = Table(_MEASURED, rows, "measured, the worst group first", (0, 5), key="groups", data=groups)
     status = Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
     notes = *([f"and {more:,} more"] * (more > 0)), *_measured_notes(certificate, measured)
-    hidden = only(rates=rates_record(measured.together), unseen=measured.unseen, exceeded=over)
+    hidden = only(rates=sentences.rates_record(measured.together), unseen=measured.unseen, exceeded=over)
     sections = Section(items=(table, *notes)), *hidden, *assumed(certificate.asked)
     return Account(status=status, sections=sections)
 

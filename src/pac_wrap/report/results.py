@@ -1,7 +1,6 @@
 """The accounts of measured rates, comparisons, plans, alarms, curves, classes and series."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +23,7 @@ from pac_wrap.method.rule import Counted
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only
 from pac_wrap.report.numbers import about, ceiling, confidence, exact_percent, least, range_of, sure
-from pac_wrap.report.sentences import briefly, made_facts, sides_of
+from pac_wrap.report.sentences import WORK, briefly, made_facts, rate_record, rates_record, sides_of
 from pac_wrap.series.points import Points, SeriesSplit
 from pac_wrap.tails.bounds import Budget, Rate, cdf, upper_bound
 
@@ -47,28 +46,10 @@ _GUESSED: Final = (
     "What to expect follows from the guess, if every alarm is right with the same chance and reviews go from"
     " the highest score down. It is a forecast, not a promise; a wrong guess never breaks the promise itself."
 )
-# what a bounded workload counts, in words
-WORK: Final = {
-    "alarms": "alarms",
-    "right": "right alarms",
-    "false_alarms": "false alarms",
-    "missed": "missed anomalies",
-    "undecided": "undecided",
-}
 # series differ if their points together count as less than half of what they count as one by one
 _DIFFER: Final = 0.5
 _CLASSES: Final = ((False, "normal", "FPR"), (True, "anomalous", "FNR"))
 Record = dict[str, Any]
-
-
-def rate_record(rate: Rate) -> Record:
-    """Return a measured rate as a record for programs."""
-    return {"count": rate.count, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high}
-
-
-def rates_record(metrics: Metrics) -> Record:
-    """Return all measured rates as records for programs."""
-    return {field.name: rate_record(getattr(metrics, field.name)) for field in fields(metrics)}
 
 
 def assumed(asked: Guarantee) -> tuple[Section, ...]:

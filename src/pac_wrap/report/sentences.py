@@ -55,6 +55,14 @@ _DO: Final = {
     "max_fpr": "of normal points raise a false alarm",
     "max_fnr": "of anomalies are missed",
 }
+# what a bounded workload counts, in words
+WORK: Final = {
+    "alarms": "alarms",
+    "right": "right alarms",
+    "false_alarms": "false alarms",
+    "missed": "missed anomalies",
+    "undecided": "undecided",
+}
 # assumptions in a few words; their sentences stand in a report
 _BRIEFLY: Final = {
     Assumption.INDEPENDENT: "independent points, of one distribution per class",
@@ -279,6 +287,16 @@ def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[
         for place, (clause, (name, mistakes)) in enumerate(zip(both, _ERRORS.items(), strict=True))
     )
     return low, high
+
+
+def rate_record(rate: Rate) -> dict[str, Any]:
+    """Return a measured rate as a record for programs."""
+    return {"count": rate.count, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high}
+
+
+def rates_record(metrics: Metrics) -> dict[str, Any]:
+    """Return all measured rates as records for programs."""
+    return {field.name: rate_record(getattr(metrics, field.name)) for field in fields(metrics)}
 
 
 def ranges(rule: Rule) -> dict[Verdict, Range]:
