@@ -11,6 +11,7 @@ import pytest
 
 from pac_wrap import Certificate, Guarantee, calibrate_traffic
 from pac_wrap.method.groups.certificate import GroupCertificate
+from support import sparksession
 from support.shell import Done, invoke, refused, succeeded, write
 
 PROMISE = ["--max-false-alarms", "40 per 10,000"]
@@ -101,11 +102,14 @@ def test_a_missing_score_of_a_group_raises_no_alarm(tmp_path: Path) -> None:
     assert GroupCertificate.load(path).columns.same(expected.columns).all()
 
 
-def test_dask_reads_the_same_traffic(tmp_path: Path) -> None:
-    pytest.importorskip("dask.dataframe")
+@pytest.mark.parametrize(
+    "engine", ["dask", pytest.param("spark", marks=[pytest.mark.slow, sparksession.quiet])]
+)
+def test_engines_read_the_same_traffic(engine: str, tmp_path: Path) -> None:
+    pytest.importorskip({"dask": "dask.dataframe", "spark": "pyspark"}[engine])
     columns, path = made(), tmp_path / "c.json"
     for ending in (".csv", ".parquet"):
-        words = [written(tmp_path / f"t{ending}", columns), "--score", "s", *PROMISE, "--engine", "dask"]
+        words = [written(tmp_path / f"t{ending}", columns), "--score", "s", *PROMISE, "--engine", engine]
         succeeded("calibrate", *words, "--review", "v", "-o", path)
         assert Certificate.load(path).bare == calibrate_traffic(columns["s"], columns["v"], ASKED)
         assert "found anomalous" not in refused(tmp_path, "calibrate", *words)

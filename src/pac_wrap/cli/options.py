@@ -474,7 +474,8 @@ class Promised:
     audits: Annotated[
         float | None,
         Option(
-            help="The chance that a point without an alarm is reviewed, by a coin, to find missed anomalies."
+            help="The chance that a point is drawn for audit, by a coin, whatever its score; for --max-fnr of"
+            " traffic."
         ),
     ] = None
     shift: Annotated[

@@ -386,14 +386,14 @@ def account_of_queue(queue: "ReviewQueue", count: int, file: str | None) -> Acco
         headline = f"Review the {points} that nobody has looked at, from the top. {ends}."
     elif made.empty:
         status, headline = _status(made), _headline(made)
-    without = [f"; without any review at most {one.errors:,}" for one in own if one.errors is not None]
+    without = [f"; at most {one.errors:,} without any review" for one in own if one.errors is not None]
     reviews = amount(seen.found + (seen.cleared or 0), "review")
     facts = [
         Fact("promise", str(made.guarantee)),
         Fact(
             "reviewed", f"{reviews} of {seen.points:,} points: {seen.found:,} right, {seen.cleared:,} wrong"
         ),
-        Fact("gained", f"{amount(seen.alarms, 'alarm')}, {seen.right:,} of them right{''.join(without)}"),
+        Fact("alarms", f"{seen.alarms:,} now, {seen.right:,} of them found right{''.join(without)}"),
         *[Fact("next", f"{amount(count, 'row')} -> {file}")] * (file is not None),
     ]
     record = {"next": count, "wrong_left": left, "points": seen.points, "found": seen.found}
