@@ -149,6 +149,14 @@ def test_the_account_says_it_in_the_unit_of_the_promise() -> None:
         assert row in texts
 
 
+def test_what_is_not_promised_depends_on_the_promises() -> None:
+    missed = "The anomalies that raise no alarm."
+    assert missed in account(made(max_false_alarms=PER))["not_promised"]
+    assert missed not in account(CASES["fnr"]())["not_promised"]
+    with pytest.warns(VacuousWarning):
+        assert missed in account(CASES["too few for the fnr"]())["not_promised"]
+
+
 def test_programs_read_the_numbers_of_the_certificate(certificate: Certificate) -> None:
     told, seen = json.loads(as_json(account(certificate))), certificate.traffic
     assert seen is not None
@@ -278,6 +286,12 @@ def test_other_scores_or_reviews_are_refused(tmp_path: Path) -> None:
     for scores, found in ((SCORES + 1, FEW), (SCORES, REVIEWS), (SCORES, None)):
         with pytest.raises(InputError, match="made from other scores or reviews; pass all that calibrated"):
             certificate.report(tmp_path / "alarms.html", scores, reviews=found)
+    with pytest.raises(InputError, match="know no prevalence and no metrics; leave them out"):
+        certificate.report(tmp_path / "alarms.html", prevalence=0.1)
+    groups = np.arange(20_000) % 2
+    by_group = calibrate_traffic(SCORES, FEW, Guarantee(max_false_alarms=0.001), by=groups)
+    with pytest.raises(InputError, match="groups of traffic draws no scores; leave them out"):
+        by_group.report(tmp_path / "alarms.html", SCORES, FEW, groups)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -311,7 +325,15 @@ def test_groups_of_traffic_speak_of_alarms() -> None:
         " itself, with 95 % confidence."
     )
     text = markdown(told)
-    for word in ("normal label", "FPR", "normal points raise", "pool", "anomalous label"):
+    assert told["not_promised"][0].startswith("Groups that are not in the calibration table")
+    for word in (
+        "one kind or group of points",
+        "normal label",
+        "FPR",
+        "normal points raise",
+        "pool",
+        "anomalous label",
+    ):
         assert word not in text.split("## The certificate")[0]
     seen = certificate.certificates["login"].traffic
     assert seen is not None

@@ -886,6 +886,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
 
         more: dict[str, Any] = {"metrics": metrics, "prevalence": prevalence}
         if self.traffic is not None:
+            if prevalence is not None or metrics is not None:
+                raise InputError("reports of traffic know no prevalence and no metrics; leave them out")
             more = {"reviews": reviews, "audits": audits}
         write(self, path, normal, anomalous, detector=detector, **more)
 

@@ -82,7 +82,6 @@ _BREAKS_OF_TRAFFIC: Final = (
 )
 _NOT_PROMISED_OF_TRAFFIC: Final = (
     "The number on a single day: the promise is about the average of many days, and days vary around it.",
-    "The alarms of one kind or group of points by itself.",
     "Anything about a single point.",
 )
 

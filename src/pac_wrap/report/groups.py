@@ -254,6 +254,8 @@ def scores_by_group(
         if scores is labels is groups is None:
             return None
         raise InputError("pass the scores, labels and groups that calibrated, all three or none")
+    if certificate.asked.of_traffic:
+        raise InputError("a report of groups of traffic draws no scores; leave them out")
     from pac_wrap.method.groups.calibrate import Block
 
     _, values, marks = as_labelled(scores, labels, anomaly_label)

@@ -86,12 +86,14 @@ def account_of_traffic(
     first.append(f"The rule: {sentences.rule_words(rule)}.")
     first += [f"{amount(unscored, 'point')} without a score raised no alarm."] if unscored else []
     ends = {"normal_below": rule.normal_below, "anomaly_from": rule.anomaly_from}
+    unpromised = ["The anomalies that raise no alarm."] if not certificate.fnr.kept else []
+    unpromised.append("The alarms of one kind or group of points by itself.")
     sections = (
         Section(items=tuple(first), key="rule", value=ends),
         _practice(certificate),
         *_next(certificate, own),
         _promises(certificate),
-        pages.assumptions(sentences.assumed(certificate), of_traffic=True),
+        pages.assumptions(sentences.assumed(certificate), *unpromised, of_traffic=True),
         *pages.origins(sentences.Report(certificate, source=source, detector=detector)),
     )
     return replace(account, sections=sections)
