@@ -673,6 +673,28 @@ def test_reviewed_alarms_of_traffic_are_monitored_by_day(folder: Path) -> None:
     assert [(watch.name, watch.n) for watch in whole.watches] == [("alarms", 3000), ("false alarms", 3000)]
 
 
+def test_a_file_of_traffic_is_a_batch_and_a_pipe_comes_in_order(folder: Path) -> None:
+    """Rows sorted by score raise no false alarm from a file; a pipe has no end to wait for."""
+    made, frame = traffic(folder)
+    frame = frame.assign(s=frame["s"].fillna(0.0))[frame["day"] != "e"].sort_values("s", ascending=False)
+    frame.to_csv(folder / "t.csv", index=False)
+    frame.sample(frac=1.0, random_state=0).to_parquet(folder / "u.parquet")
+    words = ["monitor", folder / "t.json"]
+    more = ["--score", "s", "--review", "review", "--state"]
+    for number, table in enumerate(("t.csv", "u.parquet")):
+        assert invoke(*words, folder / table, *more, folder / f"{number}.json").code == 0
+    whole, single = Monitor(made), Monitor(made)
+    verdicts = made.verdicts(frame["s"])
+    whole.update(verdicts, reviews=frame["review"])
+    states = [(folder / f"{number}.json").read_text() for number in range(2)]
+    assert states == [whole.to_json()] * 2
+    piped = invoke(*words, "-", *more, folder / "p.json", stdin=(folder / "t.csv").read_bytes())
+    single.update(verdicts, reviews=frame["review"], together=False)
+    assert (folder / "p.json").read_text() == single.to_json()
+    assert piped.code == 1
+    assert single.alarm is not None
+
+
 def test_labels_are_for_classes_and_reviews_for_traffic(folder: Path) -> None:
     _, frame = traffic(folder)
     frame.to_csv(folder / "t.csv", index=False)

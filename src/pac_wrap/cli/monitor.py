@@ -58,18 +58,19 @@ class _Job:
         if self.report is not None:
             write(self.monitor, self.report)
 
-    def feed(self, parts: "Iterator[Rows]") -> Iterator[None]:
-        """Feed all rows, and report every alarm immediately; the rows of a named batch count together."""
+    def feed(self, parts: "Iterator[Rows]", whole: bool = False) -> Iterator[None]:
+        """Feed all rows, and report every alarm immediately; the rows of a named batch count together.
+
+        Without names, all rows are one batch. It is fed as a whole, or part by part in the order of its rows.
+        """
         from pac_wrap.method.certificate import Certificate
         from pac_wrap.method.groups.certificate import decided
         from pac_wrap.streams.monitor import whole_batches
 
-        batches: Iterator[tuple[str | None, Rows]] = ((self.name, rows) for rows in parts)
-        if self.columns.batch is not None:
-            batches = whole_batches(parts)
+        whole = whole or self.columns.batch is not None
+        batches = whole_batches(parts) if whole else (("", rows) for rows in parts)
         for number, (name, rows) in enumerate(batches):
-            # without names they are one batch, part by part
-            told: Any = {"together": True} if self.columns.batch is not None else {"more": number > 0}
+            told: Any = {"together": whole, "more": not whole and number > 0, "id": name or self.name}
             told["reviews" if self.monitor.asked.of_traffic else "labels"] = rows.labels
             before, one = set(self.monitor.alarms), self.monitor.certificate
             if isinstance(one, Certificate):
@@ -77,7 +78,7 @@ class _Job:
             else:
                 told["groups"] = rows.groups or []
                 verdicts = decided(one.rules, rows.scores, one.lookup.places(told["groups"]))
-            self.monitor.update(verdicts, scores=rows.scores, id=name, late=self.late, **told)
+            self.monitor.update(verdicts, scores=rows.scores, late=self.late, **told)
             for alarm in self.monitor.alarms:
                 if alarm not in before:
                     say(str(alarm))
@@ -128,7 +129,7 @@ class _Job:
                 refuse_undecidable(table, one, score)
             else:
                 refuse_narrower(table.score_type(score), one, score)
-            for _ in self.feed(rows_of_table(table, self.columns)):
+            for _ in self.feed(rows_of_table(table, self.columns), self.monitor.asked.of_traffic):
                 pass
         self.save()
 
@@ -178,7 +179,7 @@ def monitor(
     The rows of a batch must be adjacent, and a batch must not come again.
     Labels may be missing, or come later with --late.
     A certificate of traffic needs --review instead: every alarm of a batch must be reviewed, other rows not.
-    Its batches must come in their order; without --review, their alarms alone are counted.
+    Its batches, such as files, must come in their order; without --review, their alarms alone are counted.
     With --group, every group of the certificate is monitored by itself, and all of them share alpha.
 
     Example:

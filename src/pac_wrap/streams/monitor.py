@@ -176,10 +176,10 @@ def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
 
 
 def whole_batches(parts: Iterator[Rows]) -> Iterator[tuple[str, Rows]]:
-    """Yield every batch with its name, as soon as its last row has come; its rows are adjacent."""
+    """Yield every batch with its name, as soon as its last row has come; rows without a name are one."""
     name, held = "", list[Rows]()
     for rows in parts:
-        names = np.array(rows.batches, dtype=object)
+        names = np.array(rows.batches or [""] * rows.scores.size, dtype=object)
         cuts = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), names.size]
         for start, end in pairwise(cuts):
             if held and names[start] != name:

@@ -408,7 +408,7 @@ class Monitor:
         id: str | None = None,
         late: bool = False,
         more: bool = False,
-        together: bool = False,
+        together: bool | None = None,
     ) -> Alarm | None:
         """Add a batch of rows in the order in which they came, and return the first alarm so far, if any.
 
@@ -433,10 +433,11 @@ class Monitor:
             Whether these rows were fed before without their labels or reviews, which alone count now.
         more : bool
             Whether these rows continue the batch that was fed last, under the same `id`.
-        together : bool
+        together : bool, optional
             Whether all rows of the batch, or of each group in it, count together, whatever their order: eq.
-            (130). The choice of rows in the batch must not depend on their scores or verdicts: take, for
-            example, all labels of a day once they are complete. An alarm then comes at the end of the batch.
+            (130); by default, those of traffic do. The choice of rows in the batch must not depend on their
+            scores or verdicts: take, for example, all labels of a day once they are complete. An alarm then
+            comes at the end of the batch.
 
         """
         places = self._places(verdicts, groups)
@@ -463,7 +464,7 @@ class Monitor:
             members = dict(self._members)
             for place, own in parts:
                 member = members.get(place) or self._fresh(place)
-                whole = together or self.asked.of_traffic
+                whole = self.asked.of_traffic if together is None else together
                 members[place] = member.fed(own, id, late=late, together=whole)
             self._members, self._ids = members, ids
             self.rows, self.batches = self.rows + rows, self.batches + (not more)
