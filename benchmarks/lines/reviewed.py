@@ -37,8 +37,8 @@ the ceiling. Normal scores are N(0, 1) and anomalous ones N({distance:g}, 1); th
 
 *Reviewed from the top* is `ReviewQueue` with `max_fpr`, until no further review can lower the threshold. It
 is told that at most twice the true share of points are anomalies. Its labels are one wrong alarm more than
-the budget allows, and all anomalies above these: the more anomalies, the more labels. Without any review the
-same traffic certifies nothing here, since the anomalies alone raise more alarms than the ceiling. *At
+the budget allows, and all anomalies above these: the more anomalies, the more labels. Without any review no
+amount of traffic is enough here, since the anomalies alone raise more alarms than the ceiling. *At
 random*: one label in a hundred falls on an anomaly, and says nothing about false alarms. MAPIE's controllers
 try {grid} thresholds, spread evenly where the rate is at most twice the ceiling; what they tolerate is read
 off the package's own test. nonconform needs Python 3.12, so its row is the formula it publishes: a band of
