@@ -39,7 +39,8 @@ NAMES = {name: getattr(home, name) for home in (pac_wrap, tails) for name in hom
     "WITNESSES": WITNESSES,
     "SEPARATED": pac_wrap.calibrate(range(1000), range(2000, 3000)),
     "AUDITED": pac_wrap.plan(
-        pac_wrap.Guarantee(None, 0.1, max_alarms=0.01, reviews=pac_wrap.Reviews(audits=0.05))
+        pac_wrap.Guarantee(None, 0.1, max_alarms=0.01, reviews=pac_wrap.Reviews(audits=0.05)),
+        guess_prevalence=0.01,
     ),
     "achievable": achievable,
     "band_of": band_of,

@@ -13,7 +13,8 @@ from pac_wrap.errors import InputError
 def plan(
     promised: Annotated[
         Promised,
-        "max_alarms max_false_alarms min_precision review_rate mistaken max_anomalies shift label_noise",
+        "max_alarms max_false_alarms min_precision review_rate mistaken max_anomalies audits"
+        " shift label_noise",
     ],
     max_fpr: Annotated[float | None, Option(help="Ceiling of the false positive rate.")] = None,
     max_fnr: Annotated[float | None, Option(help="Ceiling of the false negative rate.")] = None,

@@ -173,6 +173,22 @@ def test_a_plan_for_precision_says_what_the_first_test_does() -> None:
     )
 
 
+def test_a_plan_for_audits_counts_anomalies_and_says_how_many_points_a_coin_draws() -> None:
+    asked = Guarantee(None, 0.1, max_alarms=0.02, reviews=Reviews(audits=0.05))
+    alarms, missed = plan(asked, traffic=50_000, guess_prevalence=0.01).needed
+    assert (alarms.points, missed.points) == ("points of traffic", "caught or audited anomalies")
+    # eq. (149): of each anomaly that is caught or found by an audit, the chance of the latter at the ceiling
+    chance = 0.05 * 0.1 / (0.05 * 0.1 + 0.9)
+    for n, errors in zip(missed.labels, missed.errors, strict=True):
+        assert binom.cdf(errors, n, chance) <= 0.05 < binom.cdf(errors, n - 1, chance)
+    assert missed.labels[0] == 541
+    assert (missed.at_hand, missed.likely) == (None, None)
+    found = [(one["traffic"], one["audits"]) for one in missed.expected[:2]]
+    assert found == [(54_100, 2_705), (pytest.approx(100 * (856 + 1 / 0.05)), pytest.approx(4_380))]
+    assert "541 caught or audited anomalies if no miss is among them" in str(plan(asked))
+    assert "audits to expect: 2,705" in str(plan(asked, guess_prevalence=0.01))
+
+
 def test_what_is_guessed_decides_what_is_said() -> None:
     asked = Guarantee(max_false_alarms=0.01)
     (silent,), (reviewed,) = plan(asked).needed, plan(asked, guess_precision=0.5).needed

@@ -24,7 +24,7 @@ MOST_ERRORS: Final = 500
 TOLERATED: Final = (0, 1, 2, 5, 10)
 _CHANCE: Final = 0.9
 # numbers that follow from a guess
-SPENT: Final = {"reviews": "reviews", "traffic": "points of traffic"}
+SPENT: Final = {"reviews": "reviews", "traffic": "points of traffic", "audits": "audits"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ class Guess:
 
     def rate(self, promise: Promise) -> float | None:
         """Return the rate of errors among the counted points."""
-        if promise.error is Error.ALARM:
-            return self.alarms
+        if promise.error is Error.ALARM or promise.by_audits:
+            return None if promise.by_audits else self.alarms
         wrong = None if self.precision is None else 1.0 - self.precision
         if wrong is None or promise.error is Error.WRONG_ALARM:
             return wrong
@@ -153,6 +153,11 @@ class Guess:
             return {"reviews": round((errors + 1) / (1.0 - self.precision), 9)}
         if promise.error is Error.WRONG_ALARM and self.alarms is not None:
             return {"traffic": points / self.alarms}
+        if promise.by_audits and promise.reviews is not None and self.prevalence is not None:
+            # each missed anomaly that an audit finds stands for others that none finds: eq. (149)
+            share = promise.reviews.audits
+            traffic = (points - errors + errors / share) / self.prevalence
+            return {"traffic": round(traffic, 9), "audits": round(traffic * share, 9)}
         return {}
 
 
@@ -178,6 +183,8 @@ class Needed:
         """What is counted."""
         if self.promise.of.label == "alarms":
             return "reviewed alarms"
+        if self.promise.by_audits:
+            return "caught or audited anomalies"
         of_traffic = self.promise.of.label == "traffic" or self.promise.reviews is not None
         return "points of traffic" if of_traffic else f"{self.promise.of.label} labels"
 
@@ -319,7 +326,7 @@ def plan(
         n = (normal, anomalous)[one.rate == "FNR"]
         more: dict[str, Any] = {}
         if one.of_traffic:
-            n = None if one.error is Error.WRONG_ALARM else traffic
+            n = None if one.error is Error.WRONG_ALARM or one.by_audits else traffic
             if (rate := guess.rate(one)) is not None:
                 more = {"forecast": "guess", "likely": needed(one, [_CHANCE], partial(cdf, p=rate))[0]}
                 if one.error is Error.WRONG_ALARM:  # all ranks above must pass as well: eq. (147)
