@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Monitor, calibrate, calibrate_labelled, certify_curve
+from pac_wrap import Guarantee, Monitor, calibrate, calibrate_labelled, calibrate_traffic, certify_curve
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import html
@@ -191,6 +191,40 @@ def watched(name: str) -> Monitor:
     order = rng.permutation(labels.size)
     watch.update(grouped.verdicts(fresh, groups)[order], labels[order], groups=groups[order], id=HOSTILE)
     return watch
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])
+def test_alarms_can_be_read_and_their_bars_stand_in_the_picture(
+    browser: Any, tmp_path: Path, width: int, scheme: str
+) -> None:
+    rng = np.random.default_rng(0)
+    anomaly = rng.random(20_000) < 0.01
+    scores = rng.normal(3.0 * anomaly)
+    reviews = np.where(scores > 3.5, anomaly, np.nan)
+    certificate = calibrate_traffic(scores, reviews, Guarantee(max_false_alarms="20 per 20,000"))
+    account = account_of(certificate, scores, reviews=reviews, source=FOREIGN, detector=HOSTILE)
+    (tmp_path / "alarms.html").write_text(html(account), encoding="utf-8")
+    show(browser, tmp_path / "alarms.html", width, scheme)
+    assert complaints(browser) == []
+    assert browser.execute_script("return document.scrollingElement.scrollWidth") <= width
+    assert browser.execute_script(WIDE) == []
+    assert browser.execute_script(CLASHES) == []
+    assert browser.execute_script(CONTRAST) >= 4.5
+    ((left, right, height),) = browser.execute_script(FIGURES)
+    assert 0 <= left < left + 250 < right <= width
+    assert height > 150
+    threshold = browser.execute_script("return document.querySelector('line.flag').getBoundingClientRect().x")
+    found = browser.execute_script(
+        "return [...document.querySelectorAll('#figure-alarms .plot .bar')].map(bar => {"
+        "const box = bar.getBoundingClientRect(); return [bar.classList[1], box.left, box.right]})"
+    )
+    assert {name for name, *_ in found} == {"right", "wrong", "not_reviewed"}
+    # no bar crosses the threshold, and there are some on both sides
+    sides = [
+        start < threshold - 1.5 for _, start, end in found if start > threshold - 1.5 or end < threshold + 1.5
+    ]
+    assert len(sides) == len(found)
+    assert {True, False} == set(sides)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pac_wrap.method.robust.shift_and_noise import Reviews
 from pac_wrap.method.traffic.calibrate import as_reviews
 from pac_wrap.method.traffic.review import ReviewQueue
 from pac_wrap.report.account import Account, account_of
-from pac_wrap.report.pictures import ByReview
+from pac_wrap.report.pictures import ByReview, alarms_picture
 from pac_wrap.report.render import as_json, html, markdown, plain, short
 from support.reports import FOREIGN, HOSTILE
 
@@ -265,8 +265,25 @@ def test_the_picture_counts_every_point_it_shows(certificate: Certificate) -> No
         # to the right of the line there are exactly the alarms
         assert np.count_nonzero(drawn >= threshold) == seen.alarms
         beyond = np.count_nonzero(drawn > shown.edges[-1])
+        counts = {name: int(np.count_nonzero(part >= threshold)) for name, part in shown.parts.items()}
+        assert counts == {"right": seen.right, "wrong": seen.wrong, "not reviewed": seen.unreviewed}
         after = shown.edges[:-1] >= threshold
         assert sum(int(one[after].sum()) for one in shown.counts.values()) == seen.alarms - beyond
+
+
+def test_the_bars_of_a_page_are_as_high_as_their_counts() -> None:
+    certificate = made(FEW, max_false_alarms=0.001)
+    verdicts = as_reviews(FEW, SCORES.size)
+    drawn = alarms_picture(certificate.rule, SCORES, verdicts)
+    shown = ByReview.of(certificate.rule.anomaly_from, SCORES, verdicts)
+    top = 1.08 * np.sum([*shown.counts.values()], axis=0).max()
+    for name, counts in shown.counts.items():
+        heights = [height * top for kind, _, _, height in drawn["bars"] if kind == name]
+        assert heights == pytest.approx(counts[counts > 0])
+    # the bars of one place stand on each other, down to the axis
+    for place in {at for _, at, _, _ in drawn["bars"]}:
+        stack = [(y, height) for _, at, y, height in drawn["bars"] if at == place]
+        assert min(y for y, _ in stack) + sum(height for _, height in stack) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("ending", ["html", "md", "json", "svg", "png"])
