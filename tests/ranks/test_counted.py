@@ -17,9 +17,9 @@ from pac_wrap.method.curves.curve import CurveRequest
 from pac_wrap.method.source import CountedSource
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.ranks import counted
-from pac_wrap.ranks.counted import Cells, Grid, Sample, Some, Spread, least_auc
+from pac_wrap.ranks.counted import Cells, Grid, Sample, Some, Spread, bounds, least_auc
 from pac_wrap.ranks.kernels import kernels
-from pac_wrap.ranks.memory import auc
+from pac_wrap.ranks.memory import Rank, auc
 from support.examples import examples
 from support.slow import slow_but
 from support.strategies import Floats, calibrate_quietly, every_rule, guarantee, refusal, scores
@@ -300,6 +300,16 @@ def test_the_least_auc_is_no_larger_than_the_auc(normal: Floats, anomalous: Floa
     assert least_auc(*pair) <= auc(normal, anomalous) + 1e-12
     known = Spread.estimated(normal, 1.0), Spread.estimated(anomalous, 1.0)
     assert least_auc(*known) == pytest.approx(auc(normal, anomalous), abs=1e-12)
+
+
+def test_a_score_of_several_classes_lies_between_two_keys() -> None:
+    columns = [[[1, 10], [3, 12], [2, 2], [0, 0]], [[2], [5], [3], [0]]]
+    spreads = [
+        Spread.of(np.array(low, np.uint64), np.array(high, np.uint64), np.array(counts), np.array(origin))
+        for low, high, counts, origin in columns
+    ]
+    found = [bounds(spreads, Rank((0, 1), k)) for k in range(1, 8)]
+    assert found == [(1, 3)] * 2 + [(2, 5)] * 3 + [(10, 12)] * 2
 
 
 def test_a_threshold_that_is_given_is_counted_at_once() -> None:

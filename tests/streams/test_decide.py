@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pac_wrap import InputError
 from pac_wrap.method.rule import Counted, Thresholds
 from pac_wrap.streams.decide import Asked, decide_lines
-from pac_wrap.tables.files import csv_files
+from pac_wrap.tables.files import csv_files, text_format
 from pac_wrap.tables.files.text_format import LONGEST, read_start
 from support.pieces import RULE, Pieces, TextFormat, answers, certificate_of, decided, rows_of
 from support.strategies import refusal
@@ -43,6 +43,17 @@ def as_csv(rows: list[tuple[str, str, str]], ending: str) -> str:
 
 def expected(rows: list[tuple[str, str, str]]) -> list[tuple[int, str]]:
     return answers(RULE, [float(row[1]) for row in rows])
+
+
+class Waiting:
+    """A pipe whose next bytes have not come."""
+
+    def read1(self, size: int, /) -> bytes:
+        raise AssertionError("it waits for more than it needs")
+
+
+def test_text_goes_on_before_more_is_waited_for() -> None:
+    assert next(text_format._texts(Waiting(), b'{"s": 1}')) == '{"s": 1}'
 
 
 @given(rows=table, cuts=cutting, ending=st.sampled_from(["\n", "\r\n"]))

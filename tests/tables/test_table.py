@@ -221,11 +221,11 @@ def test_the_share_of_a_query_that_is_done_is_reported(
         def query_progress(self) -> float:
             return next(self.shares, 100.0)
 
-    heard: list[float] = []
+    heard: list[tuple[float, int]] = []
     second = Event()
 
     def hear(done: Done) -> None:
-        heard.append(done.share)
+        heard.append((done.share, done.number))
         if len(heard) == 2:
             second.set()
 
@@ -235,4 +235,4 @@ def test_the_share_of_a_query_that_is_done_is_reported(
         with table._watched():
             assert second.wait(LIMIT)
         monkeypatch.undo()
-    assert heard[:2] == [0.0, 40.0]
+    assert heard[:2] == [(0.0, 1), (40.0, 1)]

@@ -27,6 +27,7 @@ from pac_wrap import (
 )
 from pac_wrap.base.floats import rounded_up, shared_together
 from pac_wrap.method.calibrate import Request
+from pac_wrap.method.groups.calibrate import whole_groups
 from pac_wrap.method.groups.columns import Counts, shares_of
 from pac_wrap.method.promise import OF_POOL
 from pac_wrap.tails import error_budget, min_samples
@@ -417,3 +418,16 @@ def test_a_confidence_gives_every_group_the_same_deltas(overlap: str, together: 
     )
     assert found == by_deltas
     assert GroupCertificate.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_rows_in_the_order_of_groups_come_as_whole_groups(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pac_wrap.method.groups.calibrate.BLOCK", size)
+    places = np.array([2, 2, 3, 5, 5, 5, 8])
+    scores, marks = np.arange(7.0), places == 5
+    cuts = [slice(0, 2), slice(2, 2), slice(2, 5), slice(5, 7)]
+    batches = [(places[cut], scores[cut], marks[cut]) for cut in cuts]
+    found = [(one, block.n.tolist()) for one, block in whole_groups(batches)]
+    assert [place for one, _ in found for place in one] == [2, 3, 5, 8]
+    assert np.concatenate([n for _, n in found], axis=1).tolist() == [[2, 1, 0, 1], [0, 0, 3, 0]]
+    assert len(found) == (1 if size == 100 else 3)
