@@ -3,7 +3,8 @@ import warnings
 from collections import Counter
 from dataclasses import FrozenInstanceError, replace
 from math import inf, nextafter
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
+from pac_wrap.errors import InputError, LabelWarning, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import (
     WORDS,
     Request,
@@ -19,10 +20,12 @@ from pac_wrap.method.calibrate import (
     calibrate,
     calibrate_chunks,
     calibrate_labelled,
+    warn_of_scores,
 )
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee, as_guarantee
 from pac_wrap.method.rule import Regime, Thresholds, Verdict
+from pac_wrap.method.source import CLASSES, Source
 from pac_wrap.method.strategies.interface import Abstain, Hold
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.ranks.memory import is_upside_down
@@ -391,3 +394,12 @@ def test_nothing_but_a_guarantee_is_one(given: Any) -> None:
     assert "guarantee must be a Guarantee" in message
     assert "write Guarantee(max_fpr=0.05)" in message
     assert as_guarantee(None) == Guarantee()
+
+
+def test_points_chosen_by_score_are_noticed_in_classes_of_one_size_too() -> None:
+    random = np.random.default_rng(0)
+    normal, anomalous = random.normal(0, 1, 2000), random.normal(2, 1, 4000)
+    reviewed = anomalous[anomalous >= 1.645][:2000]
+    source = SimpleNamespace(auc=lambda *_: None, held=lambda: (normal, reviewed))
+    with pytest.warns(LabelWarning, match="no anomaly scores below 1.6"):
+        warn_of_scores(cast(Source, source), [CLASSES])
