@@ -7,6 +7,7 @@ from torture.arguments import wrong_argument
 from torture.commands import wrong_command
 from torture.processes import early_reader, full_disk, signalled
 from torture.record import Attack
+from torture.traffic import reviewed_traffic
 
 ATTACKS: Final = (
     Attack("CSV in DuckDB", "generated files, beside Python's csv", files.csv_in_duckdb),
@@ -24,6 +25,11 @@ ATTACKS: Final = (
         "labels as they come",
         "one by one and in batches, late, contradictory, repeated and malformed",
         labelled.labels_as_they_come,
+    ),
+    Attack(
+        "reviewed traffic",
+        "from memory, files and Dask; answers that contradict each other; tampered files",
+        reviewed_traffic,
     ),
     Attack("wrong arguments", "one or two arguments of a public function replaced", wrong_argument),
     Attack("wrong command lines", "words replaced, dropped or added, with bad files", wrong_command),

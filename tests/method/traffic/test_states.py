@@ -5,9 +5,10 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from pac_wrap import Certificate, Guarantee, Reviews, calibrate_traffic
+from pac_wrap import Certificate, Guarantee, InputError, Reviews, calibrate_traffic
 from pac_wrap.base.floats import Floats
 from pac_wrap.method.calibrate import answered
 from pac_wrap.method.promise import Population
@@ -94,3 +95,50 @@ def test_coins_beside_labelled_anomalies_are_read_again() -> None:
     made = calibrate_traffic(SCORES, reviews, asked, anomalous=_RNG.normal(3.0, size=9000))
     assert not made.rule.single
     assert Certificate.from_json(made.to_json()) == made
+
+
+MISSING: Final = Guarantee(max_false_alarms=0.5, delta_fpr=0.5)
+
+
+@pytest.mark.parametrize(
+    "reviews",
+    [
+        [1, 0, None],
+        [True, False, np.nan],
+        np.array([1.0, 0.0, np.nan], dtype=np.float16),
+        np.array([1, 0, None], dtype=object),
+        np.ma.array([1, 0, 1], mask=[False, False, True]),
+        np.ma.array([1.0, 0.0, 1.0], mask=[False, False, True]),
+        pd.array([1, 0, None], dtype="Int64"),
+        pd.array([True, False, None], dtype="boolean"),
+        pd.Series([1, 0, pd.NA], dtype=object),
+        pd.Categorical([1, 0, None]),
+    ],
+    ids=lambda one: f"{type(one).__name__} {getattr(one, 'dtype', '')}",
+)
+def test_a_missing_review_is_none_however_it_is_written(reviews: Any) -> None:
+    seen = calibrate_traffic([3.0, 2.0, 1.0], reviews, MISSING).traffic
+    assert seen is not None
+    assert (seen.found, seen.cleared) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("reviews", "said"),
+    [
+        (["1", None, None], "got '1' at position 0"),
+        ([1, "x", None], "got 'x' at position 1"),
+        ([1, 0, 2], "got 2 at position 2"),
+        ([1, 0, -1], "got -1 at position 2"),
+        ([1, 0, 257], "got 257 at position 2"),
+        ([1.0, 0.0, np.inf], "got inf at position 2"),
+        ([0.5, 0.0, 1.0], "got 0.5 at position 0"),
+        (np.array([1, 0, 1], dtype="M8[ns]"), "at position 0"),
+        ([[1], [0], [1]], "one-dimensional"),
+        ([[1], 0, 1], "reviews must be an array"),
+        (np.array([[1], np.ones(2), None], dtype=object), "at position 0"),
+        ([1, 0], "scores"),
+    ],
+)
+def test_what_is_no_review_is_refused_in_one_sentence(reviews: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        calibrate_traffic([3.0, 2.0, 1.0], reviews, MISSING)

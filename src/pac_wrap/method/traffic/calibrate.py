@@ -290,24 +290,33 @@ def as_reviews(reviews: ArrayLike | None, size: int) -> NDArray[np.int8]:
     """Return reviews as 1 (right), 0 (wrong) and -1 (not reviewed)."""
     if reviews is None:
         return np.full(size, -1, dtype=np.int8)
-    given = np.asarray(reviews)
+    if isinstance(reviews, np.ma.MaskedArray):  # what is masked is missing
+        reviews = [None if one is np.ma.masked else one for one in reviews]
+    given = as_array(reviews, "reviews")
     if given.ndim != 1:
         raise InputError(f"reviews must be one-dimensional, one per point, got shape {given.shape}")
     check_same_length("scores", size, "reviews", given.size)
-    found = np.full(size, -1, dtype=np.int8)
     if given.dtype.kind in "biuf":
-        known = ~np.isnan(given) if given.dtype.kind == "f" else np.ones(size, dtype=bool)
+        found = np.where((given == 0) | (given == 1), given, np.where(np.isnan(given), -1, 2)).astype(np.int8)
     else:
-        known = np.array([one is not None and one == one for one in given.tolist()], dtype=bool)
-    for value in (0, 1):
-        found[known & (given == value)] = value
-    if (wrong := np.flatnonzero(known & (found == -1))).size:
+        found = np.fromiter(map(_review, given), np.int8, size)
+    if (wrong := np.flatnonzero(found == 2)).size:
         first = int(wrong[0])
         raise InputError(
             "reviews must be 1 (right), 0 (wrong) or missing (not reviewed), got"
-            f" {quoted(given[first].item())} at position {first}"
+            f" {quoted(given[first : first + 1].tolist()[0])} at position {first}"
         )
     return found
+
+
+def _review(given: Any) -> int:
+    """Return 1 (right), 0 (wrong), -1 (missing: None, NaN or NA of pandas), or 2 for anything else."""
+    try:
+        return -1 if given is None or given != given else int(given) if given in (0, 1) else 2
+    except TypeError:  # NA is neither true nor false
+        return -1
+    except ValueError:  # nor is an array
+        return 2
 
 
 @overload
