@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from pac_wrap import Certificate, Guarantee, calibrate_traffic
+from pac_wrap import Certificate, Guarantee, Reviews, calibrate_traffic, recalibrate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from support import sparksession
 from support.shell import Done, invoke, refused, succeeded, write
@@ -312,10 +312,40 @@ def test_a_reviewed_point_needs_a_score_and_alarms_alone_are_no_traffic(tmp_path
     assert done.err.startswith("pac-wrap: note: every point was reviewed")
 
 
+def test_new_traffic_follows_with_a_share_of_delta(saved: Path, tmp_path: Path) -> None:
+    columns, path = made(20_000), tmp_path / "new.json"
+    words = [written(tmp_path / "late.csv", columns), "--score", "s", "--review", "v"]
+    succeeded("recalibrate", saved, *words, "-o", path)
+    expected = recalibrate(Certificate.load(saved), columns["s"], columns["v"])
+    assert Certificate.load(path).bare == expected
+    assert expected.guarantee.delta_fpr == pytest.approx(0.05 / 3)
+
+
+def test_audits_are_named_again_when_missed_anomalies_are_verified(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    columns = made(40_000)
+    columns["s"] = rng.normal(5.0 * columns["y"])
+    columns["coin"] = rng.random(columns["s"].size) < 0.05
+    columns["v"] = np.where((columns["s"] > 2.0) | columns["coin"], columns["y"], np.nan)
+    table, path = written(tmp_path / "t.parquet", columns), tmp_path / "c.json"
+    words = [table, "--score", "s", "--review", "v", "--audit", "coin"]
+    succeeded("calibrate", *words, "--audits", "0.05", "--max-fnr", "0.1", "-o", path)
+    expected = Guarantee(max_fnr=0.1, reviews=Reviews(audits=0.05))
+    assert Certificate.load(path).bare == calibrate_traffic(
+        columns["s"], columns["v"], expected, audits=columns["coin"]
+    )
+    assert "verified" in succeeded("verify", path, *words)
+    assert refused(tmp_path, "verify", path, *words[:-2]) == (
+        "this certificate was made with audits; name their column with --audit"
+    )
+    told = refused(tmp_path, "recalibrate", path, *words[:-2], "-o", tmp_path / "new.json")
+    assert told.endswith("has no successors; use pac-wrap calibrate")
+
+
 def test_what_does_not_work_with_traffic_says_what_does(table: Path, saved: Path, tmp_path: Path) -> None:
     labelled = [table, "--score", "s", "--label", "y"]
     again = refused(tmp_path, "recalibrate", saved, *labelled, "-o", tmp_path / "new.json")
-    assert again.endswith("make it with pac-wrap calibrate")
+    assert again.startswith("--label is for labelled points")
     assert "all traffic" in refused(tmp_path, "worth", saved, "--prevalence", "0.01")
     assert refused(tmp_path, "verify", saved, *labelled).startswith("--label is for labelled points")
     assert refused(tmp_path, "review", table, "--score", "s").startswith("add a promise about traffic")

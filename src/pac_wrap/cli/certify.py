@@ -395,7 +395,7 @@ def compare(
 
 def recalibrate(
     certificate: options.CertificateFile,
-    reading: Annotated[Labelled, "tables score label anomaly_label leave_out delimiter"],
+    reading: Annotated[Reading, "tables score label review answers key anomaly_label leave_out delimiter"],
     output: Annotated[Path, Option("--output", "-o", help="Where to save the new certificate.")],
     own_delta: Annotated[
         bool, Option("--own-delta", help="Give each certificate a delta of its own, instead of a share.")
@@ -418,11 +418,9 @@ def recalibrate(
     from pac_wrap.report.render import short
 
     loaded = Certificate.load(certificate)
-    if loaded.traffic is not None:
-        raise InputError(
-            "this certificate is about traffic, and each new one needs traffic of its own; make it with"
-            " pac-wrap calibrate"
-        )
+    options.check_traffic(loaded.guarantee.of_traffic, reading)
+    if loaded.traffic is not None and loaded.fnr.asked is not None:
+        raise InputError("a certificate with --max-fnr of traffic has no successors; use pac-wrap calibrate")
     if loaded.lineage is not None and loaded.lineage.ledger == own_delta:
         so_far, remedy = ("share one delta", "remove") if own_delta else ("each have their own delta", "add")
         raise InputError(
@@ -430,8 +428,9 @@ def recalibrate(
             " or start again with pac-wrap calibrate"
         )
     asked, place = successor(loaded, not own_delta)
-    keep_apart([*reading.tables, certificate], output)
-    made, _ = _certified(reading, Request(asked, loaded.overlap, reading.mark))
+    keep_apart([*reading.tables, *(reading.answers or ()), certificate], output)
+    labelled = Request(asked, loaded.overlap, reading.mark) if loaded.traffic is None else None
+    made, _ = _certified(reading, labelled or asked)
     made = replace(made, lineage=place)
     made.save(output)
     typer.echo(short(made.bare, None))

@@ -87,6 +87,11 @@ def verify(
     loaded = load_any(certificate, but=("classes",))
     time, kind, group, hold_out = reading.time, reading.kind, reading.group, reading.hold_out
     options.check_traffic(options.is_of_traffic(loaded), reading)
+    fnr = loaded.fnr.asked if getattr(loaded, "traffic", None) is not None else None
+    if fnr is not None and not fnr.by_audits:
+        raise InputError("labelled anomalies calibrated this certificate too; verify it in Python")
+    if fnr is not None and reading.audit is None:
+        raise InputError("this certificate was made with audits; name their column with --audit")
     if time is not None and (kind or group) is not None:
         raise InputError("--time does not work with --kind or --group; remove one of them")
     _check_weight(loaded, reading.weight, time)
