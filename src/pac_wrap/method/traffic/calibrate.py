@@ -290,9 +290,10 @@ def as_reviews(reviews: ArrayLike | None, size: int) -> NDArray[np.int8]:
     """Return reviews as 1 (right), 0 (wrong) and -1 (not reviewed)."""
     if reviews is None:
         return np.full(size, -1, dtype=np.int8)
+    seen: Any = reviews
     if isinstance(reviews, np.ma.MaskedArray):  # what is masked is missing
-        reviews = [None if one is np.ma.masked else one for one in reviews]
-    given = as_array(reviews, "reviews")
+        seen = [None if one is np.ma.masked else one for one in reviews]
+    given = as_array(seen, "reviews")
     if given.ndim != 1:
         raise InputError(f"reviews must be one-dimensional, one per point, got shape {given.shape}")
     check_same_length("scores", size, "reviews", given.size)
