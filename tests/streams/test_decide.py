@@ -56,6 +56,23 @@ def test_text_goes_on_before_more_is_waited_for() -> None:
     assert next(text_format._texts(Waiting(), b'{"s": 1}')) == '{"s": 1}'
 
 
+def assert_the_same_without_c(content: str, cuts: list[int], *, as_csv: bool) -> None:
+    def outcome() -> tuple[bytes, str]:
+        out = io.BytesIO()
+        reader = Pieces(content.encode("utf-8", "surrogateescape"), cuts)
+        start = read_start(reader)
+        try:
+            decide_lines(RULE, reader, start, out, Asked("s", as_csv=as_csv))
+        except InputError as error:
+            return out.getvalue(), str(error)
+        return out.getvalue(), ""
+
+    found = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_files, "functions", lambda: None)
+        assert outcome() == found
+
+
 @given(rows=table, cuts=cutting, ending=st.sampled_from(["\n", "\r\n"]))
 def test_any_csv_in_any_pieces_keeps_its_cells(
     rows: list[tuple[str, str, str]], cuts: list[int], ending: str
@@ -236,21 +253,7 @@ def test_rows_read_at_once_are_decided_as_one_by_one(
     """A text without quotes is read in C, where that was compiled; what is wrong is said alike."""
     lines = ["a,s", *(f"{cell},{score}" for cell, score in rows)]
     content = ("\n" * (1 + blanks)).join(lines) + "\n" * ended
-
-    def outcome() -> tuple[bytes, str]:
-        out = io.BytesIO()
-        reader = Pieces(content.encode("utf-8", "surrogateescape"), cuts)
-        start = read_start(reader)
-        try:
-            decide_lines(RULE, reader, start, out, Asked("s", as_csv=True))
-        except InputError as error:
-            return out.getvalue(), str(error)
-        return out.getvalue(), ""
-
-    found = outcome()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_files, "functions", lambda: None)
-        assert outcome() == found
+    assert_the_same_without_c(content, cuts, as_csv=True)
 
 
 json_value = st.sampled_from(
@@ -288,21 +291,7 @@ def test_json_lines_read_at_once_are_decided_as_one_by_one(
 ) -> None:
     first = ['{"a":1,"s":0.5}'] * 2
     content = "\n".join([*first, *rows, "", *first]) + "\n" * ended
-
-    def outcome() -> tuple[bytes, str]:
-        out = io.BytesIO()
-        reader = Pieces(content.encode("utf-8", "surrogateescape"), [16, *cuts])
-        start = read_start(reader)
-        try:
-            decide_lines(RULE, reader, start, out, Asked("s", as_csv=False))
-        except InputError as error:
-            return out.getvalue(), str(error)
-        return out.getvalue(), ""
-
-    found = outcome()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_files, "functions", lambda: None)
-        assert outcome() == found
+    assert_the_same_without_c(content, [16, *cuts], as_csv=False)
 
 
 def test_json_lines_are_read_at_once_after_the_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,6 +245,20 @@ def ruled(frame: pd.DataFrame) -> GroupCertificate:
     return found
 
 
+def assert_decided(
+    connection: Any, certificate: GroupCertificate, group: str, rules: str, expected: list[int]
+) -> None:
+    """Decide the table `scores` by one expression, and by a table of rules that is joined."""
+    verdict = group_verdict_sql(certificate, "score", group)
+    found = connection.execute(f"SELECT {verdict} FROM scores ORDER BY row").fetchall()
+    assert [row[0] for row in found] == expected
+    *statements, query = join_sql(certificate, "score", group, rules)
+    for statement in statements:
+        connection.execute(statement)
+    joined = connection.execute(f"SELECT verdict FROM ({query.rstrip(';')}) ORDER BY row").fetchall()
+    assert [row[0] for row in joined] == expected
+
+
 def test_the_rules_decide_in_duckdb_as_in_memory() -> None:
     frame = drawn()
     certificate = ruled(frame)
@@ -252,14 +266,7 @@ def test_the_rules_decide_in_duckdb_as_in_memory() -> None:
     with empty_database() as connection:
         connection.register("frame", frame)
         connection.execute("CREATE TABLE scores AS SELECT row_number() OVER () AS row, * FROM frame")
-        verdict = group_verdict_sql(certificate, "score", "name")
-        found = connection.execute(f"SELECT {verdict} FROM scores ORDER BY row").fetchall()
-        assert [row[0] for row in found] == expected
-        *statements, query = join_sql(certificate, "score", "name", 'ru"les')
-        for statement in statements:
-            connection.execute(statement)
-        joined = connection.execute(f"SELECT verdict FROM ({query.rstrip(';')}) ORDER BY row").fetchall()
-        assert [row[0] for row in joined] == expected
+        assert_decided(connection, certificate, "name", 'ru"les', expected)
         assert connection.execute("SELECT count(*) FROM scores").fetchall() == [(len(frame),)]
 
 
@@ -283,14 +290,7 @@ def test_numbers_in_a_column_of_doubles_are_the_groups_that_they_are_in_memory()
         given = {"row": np.arange(len(scores)), "score": np.array(scores), "g": np.array(groups)}
         connection.register("given", given)
         connection.execute("INSERT INTO scores SELECT row, score, nullif(g, 'nan'::DOUBLE) FROM given")
-        verdict = group_verdict_sql(certificate, "score", "g")
-        found = connection.execute(f"SELECT {verdict} FROM scores ORDER BY row").fetchall()
-        assert [row[0] for row in found] == expected
-        *statements, query = join_sql(certificate, "score", "g", "rules")
-        for statement in statements:
-            connection.execute(statement)
-        joined = connection.execute(f"SELECT verdict FROM ({query.rstrip(';')}) ORDER BY row").fetchall()
-        assert [row[0] for row in joined] == expected
+        assert_decided(connection, certificate, "g", "rules", expected)
 
 
 @pytest.mark.parametrize(
