@@ -357,8 +357,9 @@ class Reviews(Tolerance):
     Parameters
     ----------
     rate : float
-        The chance that a normal point is reviewed if it raises an alarm, by a coin that is independent of its
-        score and label; 1 if every point that was not reviewed counts as normal.
+        The chance that a normal point is reviewed if it raises an alarm, by a coin that is
+        independent of its score and label; then only points that it drew may have a review. 1 if
+        every point that was not reviewed counts as normal.
     mistaken : float
         The largest chance, at every score, that a reviewer calls a normal point an anomaly.
     max_anomalies : float
