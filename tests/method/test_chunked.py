@@ -238,6 +238,15 @@ def test_data_that_changes_between_passes_is_refused() -> None:
     assert "changed between two passes" in refusal(lambda: passes.count_below((0,), 7.5))
 
 
+@pytest.mark.parametrize("few", [0, 1])
+@pytest.mark.parametrize("overlap", ["abstain", "raise", "algorithm1", "hold_fnr"])
+def test_one_point_of_a_class_gives_the_certificate_of_the_whole(overlap: str, few: int) -> None:
+    together, labels = np.arange(200.0), np.full(200, 1 - few)
+    labels[150] = few
+    whole = result(lambda: calibrate_labelled(together, labels, overlap=overlap))
+    assert result(lambda: calibrate_chunks(lambda: [(together, labels)], overlap=overlap)) == whole
+
+
 @pytest.mark.parametrize("parts", [[], [([], [])]])
 def test_no_scores_at_all_are_refused(parts: list[Chunk]) -> None:
     message = refusal(calibrate_chunks, lambda: parts)
