@@ -240,7 +240,7 @@ def row(name: str, ceiling: float, cells: dict[str, float | None], least: float)
     bound = Aim("=" if name == RANDOM else "<=", least)
     aims = {"labels": bound, "chance above": Aim("<=", DELTA)} if name.startswith("PAC-Wrap") else {}
     return [
-        Measure(name, f"{ceiling:g}: {column}", value, "labels", aims.get(column))
+        Measure(f"{ceiling:g}: {name}", column, value, "labels", aims.get(column))
         for column, value in cells.items()
     ]
 
