@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate
+from pac_wrap.base.arguments import label_text
 from pac_wrap.engines import dask as engine
 from pac_wrap.engines.dask import _count_labels, _first_labels, exact_numbers, label_texts
 from pac_wrap.engines.files import EngineFiles
@@ -62,7 +63,7 @@ def by_dask(files: list[str], label: str = "y", anomaly_label: str | None = None
     request = Request.of(options.get("guarantee"), options.get("overlap"), mark)
     found = [*map(Path, files)]
     opened = EngineFiles("dask", found, reader, master=options.get("master"))
-    made: str = opened.certify(request, ("s", label), request.label_text).bare.to_json()
+    made: str = opened.certify(request, ("s", label), label_text(request.anomaly_label)).bare.to_json()
     return made
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import pytest
 
+from pac_wrap.base.arguments import label_text
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.engines.spark import spark_session
 from pac_wrap.errors import InputError, MissingExtraError
@@ -53,7 +54,7 @@ def csv(file: Path, rows: slice = slice(None), names: Any = "01", sep: str = ","
 def certificate(files: list[Path], reader: Reader = "read_csv", anomaly_label: Any = 1) -> str:
     request = Request(anomaly_label=anomaly_label)
     columns = "score", "the label"
-    found = EngineFiles("spark", files, reader).certify(request, columns, request.label_text)
+    found = EngineFiles("spark", files, reader).certify(request, columns, label_text(request.anomaly_label))
     return str(found.bare.to_json())
 
 

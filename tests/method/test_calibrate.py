@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from pac_wrap.base.arguments import label_text
 from pac_wrap.errors import InputError, LabelWarning, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import (
     WORDS,
@@ -326,7 +327,7 @@ def test_with_one_ceiling_nothing_can_overlap(asked: Guarantee, overlap: Overlap
     ("label", "text"), [(1, None), (0, "0"), (-1, "-1"), ("1", "1"), (True, "True"), (1.0, "1.0"), ("x", "x")]
 )
 def test_only_the_usual_label_needs_no_text(label: object, text: str | None) -> None:
-    assert Request(anomaly_label=label).label_text == text
+    assert label_text(label) == text
 
 
 @pytest.mark.parametrize(

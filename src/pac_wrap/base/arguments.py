@@ -250,7 +250,7 @@ def label_of(text: str | None) -> object:
 
 
 def label_text(anomaly_label: object) -> str | None:
-    """Return the label of anomalies as a text, None for the default 1."""
+    """Return the label of anomalies as stored in a file; None stands for 0 and 1, or false and true."""
     return None if type(anomaly_label) is int and anomaly_label == 1 else str(anomaly_label)
 
 

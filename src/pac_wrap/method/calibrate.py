@@ -70,11 +70,6 @@ class Request:
             )
 
     @property
-    def label_text(self) -> str | None:
-        """The label of anomalies as stored in a file; None stands for 0 and 1, or false and true."""
-        return arguments.label_text(self.anomaly_label)
-
-    @property
     def fixed(self) -> "Request":
         """The request for classes that depend on each other: its deltas add up, whatever the counts."""
         return replace(self, guarantee=self.guarantee.fixed)

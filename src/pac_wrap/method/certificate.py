@@ -23,34 +23,13 @@ from pac_wrap.method import promise
 from pac_wrap.method.alarms.precision import AlarmBounds, Prevalence
 from pac_wrap.method.curves.band import Given
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, tally
-from pac_wrap.method.promise import (
-    LABELS,
-    Assumption,
-    Clause,
-    Error,
-    Guarantee,
-    Label,
-    Population,
-    Promise,
-    Written,
-)
+from pac_wrap.method.promise import LABELS, Assumption, Clause, Guarantee, Label, Population, Promise, Written
 from pac_wrap.method.provenance import Lineage, Provenance, Sampling, Traced, Traffic, Units
 from pac_wrap.method.robust.shift_and_noise import Robust
 from pac_wrap.method.robust.weights import Weighting, Weights
 from pac_wrap.method.rule import LARGEST, Regime, Rule, Thresholds
 from pac_wrap.method.strategies import interface
-from pac_wrap.method.strategies.interface import (
-    NO_COUNT,
-    Abstain,
-    Asked,
-    Claim,
-    Decision,
-    Found,
-    Hold,
-    Key,
-    Number,
-    Strategy,
-)
+from pac_wrap.method.strategies.interface import NO_COUNT, Asked, Claim, Decision, Found, Strategy
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.ranks.memory import Rank
@@ -82,7 +61,7 @@ class Told(NamedTuple):
     found: Sequence[Found]
     edges: Any
     beyond: Any
-    rule: tuple[Number, Number]
+    rule: tuple[interface.Number, interface.Number]
     certified: Any
     separable: interface.Count
     score_type: floats.ScoreType
@@ -103,7 +82,7 @@ class _Recorded:
     def __init__(self, asked: Sequence[Asked], told: Told, strategy: Strategy) -> None:
         self.n, self._asked, self._told, self._strategy = told.n, asked, told, strategy
 
-    def at(self, p: int, k: interface.Count) -> Key:
+    def at(self, p: int, k: interface.Count) -> interface.Key:
         """Return the key behind the threshold at its own rank, or else a surely smaller or larger key."""
         one, own, n = self._asked[p], self._told.found[p], self.n[p]
         rank, key = (n - own.errors, own.key - 1) if one.normal else (own.errors + 1, own.key)
@@ -117,14 +96,14 @@ class _Recorded:
         beyond = interface.choose(greater, np.uint64(interface.PLUS), np.uint64(interface.MINUS))
         return interface.choose(known, key, beyond if isinstance(beyond, np.ndarray) else int(beyond))
 
-    def below(self, p: int, key: Key) -> interface.Count:
+    def below(self, p: int, key: interface.Key) -> interface.Count:
         """Return how many scores lie below the threshold at which errors were counted."""
         n, errors, beyond = self.n[p], self._told.found[p].errors, self._told.beyond[p]
         # if nothing is certified, all points are errors
         count = interface.choose(beyond == NO_COUNT, interface.choose(errors == NO_COUNT, n, errors), beyond)
         return n - count if self._asked[p].normal else count
 
-    def between(self, p: int, q: int, low: Key, high: Key, share: float) -> Key:
+    def between(self, p: int, q: int, low: interface.Key, high: interface.Key, share: float) -> interface.Key:
         """Return the key of the stored threshold; only the scores could tell which of them it is."""
         tau = floats.rounded(self._told.rule[1], self._told.score_type)
         key = floats.order_keys(tau) if tau.ndim else floats.order_key(float(tau))
@@ -237,7 +216,7 @@ def _miscounts(asked: Sequence[Asked], told: Told, made: Decision) -> Iterator[t
             yield wanted & within & (free ^ True), f"the {one.of} beyond a threshold imply another regime"
 
 
-def _same(one: Number, other: Number, digits: float) -> Any:
+def _same(one: interface.Number, other: interface.Number, digits: float) -> Any:
     return (one == other) | ((one != one) & (other != other)) | (abs(one - other) <= digits * abs(other))
 
 
@@ -329,7 +308,7 @@ def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[
             if interface.ends_of(key, key, certificate.score_type)[1] != certificate.rule.anomaly_from:
                 yield "alarms are precise at the threshold of their promise, and the rule has another one"
         seen = traffic.wrong or 0 if asked.by_coins else wrong
-        counted = traffic.alarms if one.of.error is Error.ALARM else seen
+        counted = traffic.alarms if one.of.error is promise.Error.ALARM else seen
         if errors is not None and counted > errors:
             yield f"{counted:,} {one.of.error.value}s exceed the budget of {errors:,}"
 
@@ -438,7 +417,7 @@ def version_problems(version: str) -> Iterator[str]:
 
 
 # every strategy that a certificate can have been made with
-Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
+Overlap = interface.Abstain | Raise | interface.Hold | Algorithm1 | Looks | Given
 # the scores of each kind of a class
 Kinds = Mapping[str, ArrayLike]
 

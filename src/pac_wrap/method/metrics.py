@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import nan
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +13,9 @@ from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, ch
 from pac_wrap.base.floats import equal_share, rounded_up
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import LABELS, Guarantee, Label
+from pac_wrap.method.promise import LABELS, Clause, Guarantee, Label
 from pac_wrap.method.rule import Counted, Verdict
 from pac_wrap.tails.bounds import Rate, sf_at_most
-
-if TYPE_CHECKING:
-    from pac_wrap.method.promise import Clause
 
 Tally = NDArray[np.int64]
 _SIGNIFICANT: Final = 0.05
@@ -285,7 +282,7 @@ def measured_traffic(clauses: "Iterable[Clause]", found: Metrics) -> tuple[Measu
 
 
 def measured_kinds(
-    clauses: "Iterable[Clause]", counts: Mapping[Label, Mapping[str | None, Tally]], confidence: float = 0.95
+    clauses: Iterable[Clause], counts: Mapping[Label, Mapping[str | None, Tally]], confidence: float = 0.95
 ) -> tuple[Measured, ...]:
     """Return the measured rates from tallies by class and kind; None stands for a class without kinds."""
     ceilings = {(one.of.label, one.of.kind): one.ceiling if one.kept else None for one in clauses}

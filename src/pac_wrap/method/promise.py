@@ -787,15 +787,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """A certified promise that differs from the requested one.
-
-    Parameters
-    ----------
-    ceiling : float or None
-        The certified ceiling; None if nothing is promised.
-    delta : float, optional
-        The chance that it does not hold, if it differs from the requested delta.
-    """
+    """A certified promise that differs from the requested one: its ceiling, None for none, or its delta."""
 
     ceiling: float | None
     delta: float | None = field(default=None, metadata=_OPTIONAL)

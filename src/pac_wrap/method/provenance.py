@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import isfinite, nextafter
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,8 @@ from pac_wrap.base.arguments import as_float, check_choice, check_count, check_p
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.base.text import LONGEST, amount, quoted, visible
 from pac_wrap.errors import InputError, PACWrapWarning
-
-if TYPE_CHECKING:
-    from pac_wrap.method.promise import Guarantee
-    from pac_wrap.method.strategies.interface import Strategy
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.interface import Strategy
 
 Engine = Literal["memory", "duckdb", "spark", "dask", "sql"]
 Reduce = Literal["max", "mean", "last"]
@@ -473,7 +471,7 @@ class Lineage:
         nearest = float(share)
         return nearest if Fraction(nearest) <= share else nextafter(nearest, 0.0)
 
-    def problems(self, guarantee: "Guarantee", overlap: "Strategy") -> Iterator[str]:
+    def problems(self, guarantee: Guarantee, overlap: Strategy) -> Iterator[str]:
         """Yield what a guarantee and a strategy have that this place in the lineage does not allow."""
         if not (overlap.keeps_delta if self.ledger else overlap.proved):
             yield f"the delta of {overlap} is not its share in the lineage"

@@ -14,7 +14,7 @@ from itertools import pairwise
 from operator import le
 from typing import Any, Final, cast
 
-from pac_wrap.base.arguments import check_choice, label_of
+from pac_wrap.base.arguments import check_choice, label_of, label_text
 from pac_wrap.base.floats import ScoreType, rounded, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
@@ -344,7 +344,7 @@ def from_answers(text: str, request: Request | Guarantee, source: Source) -> Cer
 def _certified(ask: Ask, source: Source, request: object) -> Certificate:
     """Return the certificate of labelled points, or of traffic if the source has its parts."""
     if isinstance(request, Request):
-        return certify(Remote(ask, source, request.label_text), request)
+        return certify(Remote(ask, source, label_text(request.anomaly_label)), request)
     found = RemoteTraffic(ask, source, None)
     return certify_traffic(found, found.unscored, request)
 

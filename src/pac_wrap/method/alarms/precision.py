@@ -12,14 +12,13 @@ from pac_wrap.base import floats
 from pac_wrap.base.arguments import as_float, check_count, check_positive, check_rate
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Assumption, Clause, Error, Population, are_independent
+from pac_wrap.method.promise import Assumption, Clause, Error, Population, Promise, are_independent
 from pac_wrap.method.rule import Counted, Regime
 from pac_wrap.tails.batches import batch_tail
 from pac_wrap.tails.bounds import lower_bound, upper_bound
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
-    from pac_wrap.method.promise import Promise
 
 Prevalence = float | tuple[float, float]
 
@@ -147,7 +146,7 @@ class Shares(NamedTuple):
     extra: tuple[float, ...] = ()
 
 
-def kept_by(one: "Certificate") -> "tuple[Promise | None, Promise | None]":
+def kept_by(one: "Certificate") -> tuple[Promise | None, Promise | None]:
     """Return the certified promises about the FPR and the FNR; a certificate without them is refused."""
     if one.traffic is not None:
         raise InputError(
@@ -172,7 +171,7 @@ def kept_by(one: "Certificate") -> "tuple[Promise | None, Promise | None]":
     return found
 
 
-def false_alarms_of(one: "Certificate") -> "Promise":
+def false_alarms_of(one: "Certificate") -> Promise:
     """Return the certified promise about the FPR; a certificate without it is refused."""
     promise, _ = kept_by(one)
     if promise is None or one.rule.anomaly_from == inf:

@@ -361,11 +361,6 @@ class CurveRequest:
         low, high = curve.normal, curve.anomalous
         return cls(low.delta, high.delta, anomaly_label, low.top, high.top)
 
-    @property
-    def label_text(self) -> str | None:
-        """The label of anomalies as stored in a file; None stands for 0 and 1, or false and true."""
-        return arguments.label_text(self.anomaly_label)
-
     def ranks(self, sizes: tuple[int, int]) -> Iterator[memory.Rank]:
         """Yield the ranks at which both bands are anchored."""
         normal = band_of(sizes[0], self.delta_fpr, self.top_fpr).ranks.tolist()

@@ -21,8 +21,7 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import KINDS, Columns, Counts, Numbers, points_counted, shares_of
 from pac_wrap.method.groups.values import Coded, Group, GroupColumn, groups_beside, in_order, shown
 from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds
-from pac_wrap.method.promise import OF_POOL, Error, Promise, assumed, assumed_of, with_deltas
-from pac_wrap.method.robust.shift_and_noise import Reviews
+from pac_wrap.method.promise import OF_POOL, Error, assumed, assumed_of, with_deltas
 from pac_wrap.method.source import CLASSES, Source
 from pac_wrap.method.strategies.interface import MINUS, NO_COUNT, Abstain, Asked, OneGroup, asked_of, ends_of
 from pac_wrap.ranks.kernels import hashes
@@ -289,10 +288,9 @@ class GroupRequest:
     def __post_init__(self) -> None:
         check_choice("together", self.together, (True, False))
         check_choice("pool", self.pool, (True, False))
-        asked = self.request.guarantee
-        if asked.of_traffic and (
-            self.pool or len(asked.promises) > 1 or not _is_groupable(asked.promises[0])
-        ):
+        asked, first = self.request.guarantee, self.request.guarantee.promises[0]
+        counted = first.of.side == "normal" and first.of.label != "alarms" and not first.by_coins
+        if asked.of_traffic and (self.pool or len(asked.promises) > 1 or not counted):
             raise InputError(
                 "traffic by group takes one promise (max_alarms, max_false_alarms or max_fpr), no pool and no"
                 " rate of reviews below 1; calibrate by each promise, or each group by itself"
@@ -347,10 +345,6 @@ class GroupRequest:
         if texts := made.diagnosis:
             warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
         return made
-
-
-def _is_groupable(one: Promise) -> bool:
-    return one.of.side == "normal" and one.of.label != "alarms" and (one.reviews or Reviews()).rate == 1.0
 
 
 def certify_labelled_groups(

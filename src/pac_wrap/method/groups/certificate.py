@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base import arguments, floats
 from pac_wrap.base.codec import SavedAsJSON, plain, typed
 from pac_wrap.errors import InputError
+from pac_wrap.method import promise
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, inconsistencies, version_problems
 from pac_wrap.method.groups.columns import (
@@ -28,12 +29,6 @@ from pac_wrap.method.groups.columns import (
 )
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
-from pac_wrap.method.promise import (
-    are_independent,
-    assumed_of,
-    refuse_tolerance,
-    with_deltas,
-)
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.strategies.interface import asked_of
 
@@ -109,7 +104,7 @@ def decided(rules: Numbers, scores: arguments.Scores, places: Codes) -> NDArray[
 
 def jointly(certificate: Head, *deltas: float) -> Decimal:
     """Return the confidence that ceilings with these deltas hold together: eqs. (53) and (97)."""
-    if certificate.overlap.multiplies and are_independent(certificate.assumptions):
+    if certificate.overlap.multiplies and promise.are_independent(certificate.assumptions):
         return floats.kept_together(*map(floats.confidence_left, deltas))
     return floats.confidence_left(*deltas)
 
@@ -159,13 +154,13 @@ class GroupCertificate(Head, SavedAsJSON):
     @property
     def request(self) -> Request:
         """The request of each single group, with its share of delta."""
-        asked = self.asked if self.shares is None else with_deltas(self.asked, *self.shares)
+        asked = self.asked if self.shares is None else promise.with_deltas(self.asked, *self.shares)
         return Request(asked, self.overlap)
 
     @property
     def confidence(self) -> float | None:
         """The confidence that all groups' ceilings hold together: (53), (97); None without `together`."""
-        deltas = (promise.delta for promise in self.asked.promises)
+        deltas = (one.delta for one in self.asked.promises)
         return floats.float_below(jointly(self, *deltas)) if self.together else None
 
     @property
@@ -309,7 +304,7 @@ class GroupCertificate(Head, SavedAsJSON):
             The chance, for each rate, that any two groups differ by more. It comes on top of the deltas of
             the promises.
         """
-        refuse_tolerance(self.asked, "a gap between groups", "calibrate without it to compare them")
+        promise.refuse_tolerance(self.asked, "a gap between groups", "calibrate without it to compare them")
         return gaps_of(self, delta)
 
     def report(
@@ -368,14 +363,14 @@ class GroupCertificate(Head, SavedAsJSON):
         asked, shares = head.asked, None
         if head.together:
             shares = shares_of(asked, head.overlap, filed["n"], head.pool is not None)
-            asked = with_deltas(asked, *shares)
+            asked = promise.with_deltas(asked, *shares)
         columns = columns_again(Request(asked, head.overlap), groups, filed, head.score_type)
         shared_by_all = {one.name: getattr(head, one.name) for one in fields(Head)}
         return cls(**shared_by_all, shares=shares, groups=groups, columns=columns)
 
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)
-        if self.assumptions != assumed_of(self.asked):
+        if self.assumptions != promise.assumed_of(self.asked):
             yield "these are not the assumptions of draws"
         if self.pool is None:
             return

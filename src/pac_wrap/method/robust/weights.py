@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from secrets import randbits
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import as_array, as_float, as_scores, check_count
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
+from pac_wrap.method.promise import Promise
 from pac_wrap.ranks.kernels import as_digest, kernels
-
-if TYPE_CHECKING:
-    from pac_wrap.method.promise import Promise
 
 Doubles = NDArray[np.float64]
 # the lower and the upper weight of each point; the same array twice if the weights are known
@@ -161,7 +159,7 @@ class Draws:
 def survivors(
     values: NDArray[Any],
     kept: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    promise: "Promise | None",
+    promise: Promise | None,
     *,
     high: bool,
 ) -> NDArray[Any]:
