@@ -20,6 +20,7 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.columns import FILED, Head
 from pac_wrap.method.groups.values import MOST_GROUPS
 from pac_wrap.method.monitoring.monitor import MonitorState
+from pac_wrap.method.promise import Clause, Written
 
 TARGET = Path(__file__).parents[2] / "src" / "pac_wrap" / "method" / "certificate.schema.json"
 Schema = dict[str, Any]
@@ -70,7 +71,7 @@ def schema_of(kind: Any, known: dict[str, Schema]) -> Schema:
 def object_of(kind: Any, known: dict[str, Schema]) -> Schema:
     """Return the schema of a dataclass: nothing may be missing, and nothing is unknown."""
     # what the form of a class does not explain, the class does
-    told, kind = explained(kind), form_of(kind) or kind
+    told, kind = explained(Clause if kind is Written else kind), form_of(kind) or kind
     hints = get_type_hints(kind)
     tag = getattr(kind, "tag", None)
     properties: dict[str, Schema] = {"name": {"const": tag}} if isinstance(tag, str) else {}

@@ -289,7 +289,7 @@ def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
 def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[str]:
     """Yield contradictions between the counts of traffic and the clauses."""
     yield from traffic.problems()
-    if certificate.overlap != Abstain(position=1.0):
+    if certificate.overlap != interface.Abstain(position=1.0):
         yield "traffic raises the fewest alarms, by abstain at position 1, not by another strategy"
     wrong, fnr = traffic.alarms - traffic.right, certificate.fnr
     if fnr.asked is not None and fnr.asked.by_audits and fnr.n > traffic.found + (fnr.errors or 0):
@@ -341,7 +341,7 @@ def _told(certificate: "Certificate") -> tuple[list[Asked], Told]:
     )
 
 
-def _stored(budget: Budget | None) -> Callable[[Promise, Key | None], Budget | None]:
+def _stored(budget: Budget | None) -> Callable[[Promise, interface.Key | None], Budget | None]:
     return lambda *_: budget
 
 

@@ -827,7 +827,7 @@ def clause_of(
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A clause as stored in a file: the request, the counts and the result, nothing that can be derived.
+    """A clause as stored in a file: request, counts and result; the other fields are those of a `Clause`.
 
     Parameters
     ----------
@@ -847,20 +847,12 @@ class Written:
         A ceiling about traffic as it was stated: points, and of how many; or the least precision.
     certified : object, optional
         The certified promise, if it differs from the requested one.
-    n : int
-        The number of calibration points.
-    digest : str or None
-        A digest of their scores, in any order; None if the scores stayed in a database.
     units : int, optional
         The number of units that these points came in, if points of one unit may depend on each other.
     budget : int or None
         The error budget; None if nothing is promised, or n is too small.
     found_at : object, optional
         The rate and the delta of the budget, if they differ from the certified ones.
-    threshold : float or None
-        The threshold from these points alone; None if nothing is promised.
-    beyond : int or None
-        How many of these points lie beyond the threshold of the other class.
     """
 
     of: Literal["normal", "anomalous", "class", "traffic", "alarms"]

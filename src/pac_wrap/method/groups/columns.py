@@ -16,15 +16,8 @@ from pac_wrap.base import floats
 from pac_wrap.base.codec import checksum, content_of
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
-from pac_wrap.method.certificate import (
-    NOTHING,
-    Certificate,
-    Overlap,
-    Told,
-    differences,
-    impossibilities,
-    replayed,
-)
+from pac_wrap.method import certificate
+from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import OF_DRAWS, Assumption, Guarantee, assumed_of, clause_of
 from pac_wrap.method.provenance import Provenance, Traced, Traffic
@@ -77,7 +70,7 @@ class Columns:
     @classmethod
     def of(cls, made: Decision, **known: Any) -> "Columns":
         """Return the columns of a decision, together with columns that are already known."""
-        groups, found = known["n"].shape[1], [own or NOTHING for own in made.found]
+        groups, found = known["n"].shape[1], [own or certificate.NOTHING for own in made.found]
         certified = np.broadcast_to(made.certified, groups)
 
         def column(kind: Any, numbers: Iterable[Any]) -> Any:
@@ -314,7 +307,7 @@ def columns_again(
     n, errors, budget, edges = (filed[name] for name in ("n", "errors", "budget", "thresholds"))
     asked, strategy = asked_of(request.guarantee), request.overlap
     keys, blank = floats.order_keys(np.where(np.isnan(edges), 0.0, edges)), np.full(len(groups), nan)
-    told = Told(
+    told = certificate.Told(
         n=points_counted(n, request.guarantee.of_traffic),
         found=[Found(blank, blank, *own, blank, blank) for own in zip(budget, keys, strict=True)],
         edges=edges,
@@ -324,8 +317,8 @@ def columns_again(
         separable=filed["separable"],
         score_type=score_type,
     )
-    refuse(impossibilities(asked, strategy, told))
-    made = replayed(asked, strategy, told)
+    refuse(certificate.impossibilities(asked, strategy, told))
+    made = certificate.replayed(asked, strategy, told)
     columns = Columns.of(made, **filed)
     numbers = zip(columns.rate, columns.delta, budget, keys, columns.ceilings, columns.deltas, strict=True)
     told = told._replace(found=[Found(*row) for row in numbers], certified=columns.certified)
@@ -338,7 +331,7 @@ def columns_again(
                 "the rule has more errors than its budget",
             ),
             (((n == 0) & (filed["digest"] != 0)).any(axis=0), "the digest of no scores is 0"),
-            *differences(asked, strategy, told, made),
+            *certificate.differences(asked, strategy, told, made),
         )
     )
     return columns
