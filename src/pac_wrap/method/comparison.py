@@ -1,9 +1,8 @@
 """Comparison of several detectors on the same labels, by bounds that hold for all of them together."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from math import inf, nextafter
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy import bool_
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, check_aligned, check_delta
-from pac_wrap.base.floats import confidence_left, kept_together
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.curves.curve import Curve, CurveRequest
 from pac_wrap.method.promise import Guarantee, refuse_tolerance
@@ -45,14 +43,6 @@ class Contender:
         return float(fpr[fnr <= max_fnr].min(initial=1.0))
 
 
-def confidence_of(contenders: Sequence[Contender]) -> Decimal:
-    """Return the confidence that all bounds of all detectors hold together."""
-    # the deltas of a class add up, since all detectors have the same points; the classes are independent
-    curves = [one.curve for one in contenders]
-    sides = ([curve.normal for curve in curves], [curve.anomalous for curve in curves])
-    return kept_together(*(confidence_left(*(one.delta for one in side)) for side in sides))
-
-
 def compare_scores(
     columns: Mapping[str, tuple[Scores, NDArray[bool_]]], guarantee: Guarantee
 ) -> list[Contender]:
@@ -63,10 +53,8 @@ def compare_scores(
         "compare without it, and calibrate the detector of your choice with it on other labels",
     )
     count = len(columns)
-    deltas = (
-        check_delta(f"delta_fpr / {count}", guarantee.delta_fpr / count),
-        check_delta(f"delta_fnr / {count}", guarantee.delta_fnr / count),
-    )
+    names = "delta_fpr", "delta_fnr"
+    deltas = [check_delta(f"{name} / {count}", getattr(guarantee, name) / count) for name in names]
     contenders = []
     for name, (scores, anomalous) in columns.items():
         check_aligned("scores", scores, "labels", anomalous)
@@ -88,12 +76,14 @@ def compare_scores(
 
 def _abstained(curve: Curve, guarantee: Guarantee, classes: tuple[Scores, Scores]) -> float:
     """Return the share of points between the thresholds that keep the ceilings, averaged over the classes."""
-    high = None if guarantee.max_fpr is None else curve.normal.score_within(guarantee.max_fpr)
-    low = None if guarantee.max_fnr is None else curve.anomalous.score_within(guarantee.max_fnr)
-    thresholds = Thresholds(
-        None if guarantee.max_fpr is None else inf if high is None else nextafter(high, inf),
-        None if guarantee.max_fnr is None else -inf if low is None else low,
-    )
+    alarm = clear = None
+    if guarantee.max_fpr is not None:
+        high = curve.normal.score_within(guarantee.max_fpr)
+        alarm = inf if high is None else nextafter(high, inf)
+    if guarantee.max_fnr is not None:
+        low = curve.anomalous.score_within(guarantee.max_fnr)
+        clear = -inf if low is None else low
+    thresholds = Thresholds(alarm, clear)
     if thresholds.separated:
         return 0.0
     verdicts = [thresholds.rule.verdicts(values) for values in classes if values.size]

@@ -137,6 +137,7 @@ class Traced(Shown):
 
     __slots__ = ()
 
+    version: str
     provenance: Provenance | None
 
     def with_provenance(self, **facts: Any) -> Self:

@@ -11,9 +11,8 @@ from pac_wrap.base.text import amount, listed, quoted, visible
 from pac_wrap.method.alarms.precision import AmongNext, Bounds, Workload
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.classes import ClassCertificate
-from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.band import TOGETHER
-from pac_wrap.method.curves.curve import Curve, best
+from pac_wrap.method.curves.curve import Curve, best, confidence_of
 from pac_wrap.method.metrics import Measured, Metrics
 from pac_wrap.method.planning.plan import MOST_ERRORS, SPENT, TOLERATED, Pilot, Plan, needed, plan
 from pac_wrap.method.planning.sequential import stopping
@@ -28,6 +27,7 @@ from pac_wrap.series.points import Points, SeriesSplit
 from pac_wrap.tails.bounds import Budget, Rate, cdf, upper_bound
 
 if TYPE_CHECKING:
+    from pac_wrap.method.comparison import Contender
     from pac_wrap.method.verify import Verification
 
 _PROVES_NOTHING: Final = (
@@ -113,7 +113,7 @@ def account_of_verification(found: "Verification") -> Account:
     return Account(status=status, sections=(Section(items=(str(found),)), *hidden))
 
 
-def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> Account:
+def account_of_comparison(contenders: "Sequence[Contender]", asked: Guarantee) -> Account:
     """Return the account of a comparison at every threshold, with a star at the best of each column."""
     fpr, fnr = asked.max_fpr, asked.max_fnr
     names: dict[str, str] = {}
@@ -147,7 +147,7 @@ def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> 
                 f"too few labels for {promise.name} <= {rounded_up(promise.ceiling)} ({side.n:,}"
                 f" {promise.of.label}): the lowest bound is {rounded_up(lowest)}"
             )
-    joint = confidence_of(contenders)
+    joint = confidence_of([one.curve for one in contenders])
     items: tuple[str | Table, ...] = (
         f"asked: {asked}",
         *[f"{len(contenders):,} scores share each delta"] * (len(contenders) > 1),

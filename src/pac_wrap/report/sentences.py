@@ -15,10 +15,9 @@ from pac_wrap.base.text import LONGEST, amount, quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Prevalence, as_interval
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Metrics, all_exceeded
 from pac_wrap.method.promise import LABELS, Assumption, Clause, Error, Population, Promise, binding
-from pac_wrap.method.provenance import Provenance
+from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule, Verdict
 from pac_wrap.ranks.kernels import digest
@@ -407,7 +406,7 @@ def assumed(certificate: Certificate) -> tuple[str, ...]:
     return *texts, *((certificate.provenance or Provenance()).notes or ())
 
 
-def made_facts(certified: Certificate | Curve) -> Iterator[Fact]:
+def made_facts(certified: Traced) -> Iterator[Fact]:
     """Yield the origin of a certificate or a curve, if it is known."""
     known = certified.provenance
     if known is not None:

@@ -1,8 +1,9 @@
 """The certified trade-off: bounds of both error rates at every threshold together, and choices of one."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import partial
 from itertools import pairwise
 from math import inf, isnan, nextafter
@@ -186,8 +187,7 @@ class Curve(Traced, SavedAsJSON):
     @property
     def confidence(self) -> float:
         """The confidence that all bounds of both rates hold together, by independent classes: eq. (97)."""
-        sure = (floats.confidence_left(side.delta) for side in (self.normal, self.anomalous))
-        return floats.float_below(floats.kept_together(*sure))
+        return floats.float_below(confidence_of([self]))
 
     @property
     def empty(self) -> bool:
@@ -337,6 +337,13 @@ class Curve(Traced, SavedAsJSON):
             yield "there is no score in either class"
         for label, side in enumerate((self.normal, self.anomalous)):
             yield from side.problems(label, self.score_type)
+
+
+def confidence_of(curves: Sequence[Curve]) -> Decimal:
+    """Return the confidence that all bounds of all curves of the same points hold together."""
+    # the deltas of a class add up, since all curves have the same points; the classes are independent
+    sides = [one.normal.delta for one in curves], [one.anomalous.delta for one in curves]
+    return floats.kept_together(*(floats.confidence_left(*deltas) for deltas in sides))
 
 
 @dataclass(frozen=True, slots=True)
