@@ -62,6 +62,11 @@ class Weighting:
         if self.digests is not None and len(self.digests) != 2:
             raise InputError(f"a weighting has digests of both classes, or none, got {len(self.digests)}")
 
+    @property
+    def draws(self) -> "Draws":
+        """The draws of this weighting, starting again with the first point."""
+        return Draws(self.bound, self.seed, (self.normal is not None, self.anomalous is not None))
+
     def __str__(self) -> str:
         parts = [
             f"{name} points drawn from {size:,}"
