@@ -138,7 +138,8 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
         request = loaded.guarantee
     else:
         request = Request(loaded.guarantee, loaded.overlap, reading.mark)
-    draws = getattr(getattr(loaded, "weighting", None), "draws", None)
+    weighting = getattr(loaded, "weighting", None)
+    draws = None if weighting is None else weighting.draws
     with reading.opened("verifying", 4) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
         source = reading.source(table, loaded.score_type, draws=draws)
