@@ -149,6 +149,14 @@ def test_the_account_says_it_in_the_unit_of_the_promise() -> None:
         assert row in texts
 
 
+def test_the_next_points_are_told_where_a_number_follows() -> None:
+    certificate = made(FEW, max_false_alarms="50 per 50,000")
+    (said,) = account(certificate)["among_next"]
+    assert said == f"A{str(certificate.among_next(50_000)[0])[1:]}."
+    assert said.startswith("At most 52 of the next 50,000 points of traffic raise a false alarm")
+    assert "among_next" not in dict(account(CASES["coins"]()).values())
+
+
 def test_what_is_not_promised_depends_on_the_promises() -> None:
     missed = "The anomalies that raise no alarm."
     assert missed in account(made(max_false_alarms=PER))["not_promised"]

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from math import ceil, inf, log10
 from typing import TYPE_CHECKING, Any, Final
@@ -316,8 +317,13 @@ def _practice(certificate: Certificate) -> Section:
     caption = "The alarms in the traffic that calibrated, and what is promised on average for all that comes."
     value = {"per": per, "points": seen.points, "unscored": seen.unscored} | counts
     value |= {"found": seen.found, "cleared": seen.cleared, "audits": seen.audits}
-    table = Table(heads, tuple(rows), caption)
-    return Section("Alarms in practice", (table,), "practice", key="practice", value=value)
+    items: list[Item] = [Table(heads, tuple(rows), caption)]
+    with suppress(InputError):  # of some promises, nothing follows for the next points
+        known = (one for one in certificate.among_next(per) if one.most is not None)
+        said = tuple(sentence(str(one)) for one in known if one.of.label == "traffic")
+        lead = "The number in one batch varies around the average. Each by itself:"
+        items += [Points(said, lead, "among_next")] if said else []
+    return Section("Alarms in practice", tuple(items), "practice", key="practice", value=value)
 
 
 def _next(certificate: Certificate, own: _Own | None) -> Iterator[Section]:
