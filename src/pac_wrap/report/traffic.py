@@ -321,7 +321,7 @@ def _practice(certificate: Certificate) -> Section:
     with suppress(InputError):  # of some promises, nothing follows for the next points
         known = (one for one in certificate.among_next(per) if one.most is not None)
         said = tuple(sentence(str(one)) for one in known if one.of.label == "traffic")
-        lead = "The number in one batch varies around the average. Each by itself:"
+        lead = "Among the next points, each promise by itself:"
         items += [Points(said, lead, "among_next")] if said else []
     return Section("Alarms in practice", tuple(items), "practice", key="practice", value=value)
 
