@@ -55,10 +55,14 @@ MODES: dict[str, dict[str, Mode]] = {
         "report": Mode([*CALIBRATE, "--report", "out/r.md"]),
         "report of groups": Mode([*CALIBRATE, "--group", "g", "--report", "out/r.md"]),
         "report of kinds": Mode([*CALIBRATE, "--kind", "k", "--report", "out/r.md"]),
+        "traffic": Mode(["t.csv", "--score", "s", "--max-false-alarms", "0.05", "--review", "y"]),
         "one ceiling": Mode([*CALIBRATE, "--max-fnr", "none"]),
         "dask": Mode([*CALIBRATE, "--engine", "dask"]),
         "dask by group": Mode([*CALIBRATE, "--engine", "dask", "--group", "g"]),
         "dask by kind": Mode([*CALIBRATE, "--engine", "dask", "--kind", "k"]),
+    },
+    "review": {
+        "plain": Mode(["t.csv", "--score", "s", "--max-false-alarms", "0.05"], quick=True),
     },
     "curve": {
         "plain": Mode(CALIBRATE),
@@ -199,7 +203,7 @@ _LATER = "the first statements count rows; what is asked of them is for the last
 SAME: dict[tuple[str, tuple[str, ...], str], str] = {
     (
         "calibrate",
-        ("plain", "parquet", "json lines", "pipe", "kind", "group", "one ceiling"),
+        ("plain", "parquet", "json lines", "pipe", "kind", "group", "traffic", "one ceiling"),
         "--engine",
     ): _ENGINES,
     ("curve", ("plain", "parquet", "chosen", "at"), "--engine"): _ENGINES,

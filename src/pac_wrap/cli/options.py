@@ -516,7 +516,8 @@ class Promised:
         usual, deltas = "none" if of_traffic else "0.05", (self.delta_fpr, self.delta_fnr)
         ceilings = _ceilings("--max-fpr", max_fpr, usual), _ceilings("--max-fnr", max_fnr, usual)
         for side, ceiling, delta in zip(("fpr", "fnr"), ceilings, deltas, strict=True):
-            if delta is not None and ceiling is None and ceilings != (None, None) and not of_traffic:
+            unused = side == "fnr" if of_traffic else ceilings != (None, None)
+            if delta is not None and ceiling is None and unused:
                 raise InputError(
                     f"--delta-{side} needs a ceiling, and --max-{side} is none; remove --delta-{side}"
                 )

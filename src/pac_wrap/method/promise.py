@@ -401,6 +401,8 @@ class Guarantee:
         of = {(one.of.label, one.error) for one in promises}
         if reviews is not None and reviews.audits and ("anomalous", Error.MISS) not in of:
             raise InputError("audits of the reviews are for max_fnr; give it too, or remove the audits")
+        if reviews is not None and reviews.max_anomalies and ("normal", Error.FALSE_ALARM) not in of:
+            raise InputError("max_anomalies of the reviews is for max_fpr; give it too, or leave it out")
         if reviews is not None and reviews.rate < 1.0 and ("alarms", Error.WRONG_ALARM) in of:
             raise InputError(
                 "min_precision needs every alarm reviewed, so a rate of reviews below 1 does not work with it"

@@ -401,6 +401,7 @@ def account_of_queue(queue: "ReviewQueue", count: int, file: str | None) -> Acco
         Fact(
             "reviewed", f"{reviews} of {seen.points:,} points: {seen.found:,} right, {seen.cleared:,} wrong"
         ),
+        Fact("rule", sentences.rule_words(made.rule)),
         Fact("alarms", f"{seen.alarms:,} now, {seen.right:,} of them found right{''.join(without)}"),
         *[Fact("next", f"{amount(count, 'row')} -> {file}")] * (file is not None),
     ]
