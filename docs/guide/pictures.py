@@ -1,4 +1,4 @@
-"""Draw the pictures of the documents: demo, session, curve, groups, report and explorer, from real runs.
+"""Draw the pictures of the documents: demo, session, curve, alarms, report and explorer, from real runs.
 
 Usage: python docs/guide/pictures.py (with PAC_WRAP_DATA set; the report needs chromium)
 """
@@ -125,3 +125,6 @@ if __name__ == "__main__":
         shutil.copy(folder / "curve.svg", IMAGES)
         photograph(folder / "report.html", IMAGES / "report.png")
         film(folder / "report.html", IMAGES / "explorer.webp", IMAGES / "explorer.png")
+    with scratch_folder() as folder:
+        run_page(HERE / "traffic.md", folder)
+        shutil.copy(folder / "alarms.svg", IMAGES)
