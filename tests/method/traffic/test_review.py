@@ -105,6 +105,10 @@ def test_wrong_ones_further_down_and_ties_are_counted() -> None:
     ):
         queue = ReviewQueue([*range(10, 0, -1)], asked, reviews + [nan] * 6)
         assert (queue.wrong_left, queue.done) == (left, False)
+    # nothing below the second wrong one is named
+    below = ReviewQueue([*range(10, 0, -1)], asked, [nan, nan, 0.0, 0.0] + [nan] * 6)
+    assert below.next(9).tolist() == [0, 1]
+    assert ReviewQueue([1.0, 2.0] * 100, asked).next(200).tolist() == [*range(1, 200, 2), *range(0, 200, 2)]
     tied = ReviewQueue([10.0, 9.0, 9.0, *range(7)], asked, [nan, 0.0, 0.0] + [nan] * 7)
     assert (tied.wrong_left, tied.done, tied.next(5).size) == (0, True, 0)
 

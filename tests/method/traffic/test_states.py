@@ -142,3 +142,9 @@ def test_a_missing_review_is_none_however_it_is_written(reviews: Any) -> None:
 def test_what_is_no_review_is_refused_in_one_sentence(reviews: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         calibrate_traffic([3.0, 2.0, 1.0], reviews, MISSING)
+
+
+@pytest.mark.parametrize("review", [0.0, 1.0])
+def test_a_reviewed_point_needs_a_score(review: float) -> None:
+    with pytest.raises(InputError, match="the reviewed point at position 1 has no score"):
+        calibrate_traffic([1.0, np.nan], [np.nan, review], MISSING)

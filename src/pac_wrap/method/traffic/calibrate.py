@@ -201,7 +201,7 @@ class TrafficRequest:
             if one.promise is not None and one.promise.by_coins:
                 floor = self._floor(wrong, right)
                 found = kept([one], _Ranks([own[p]], [points], {}))[0]
-                if found is not None and found.errors >= 0:  # nobody looked below the floor
+                if found is not None:  # nobody looked below the floor
                     keys[p] = min(max(found.key, floor), PLUS) - 1
         precise = [p for p, one in enumerate(asked) if one.of.error is Error.WRONG_ALARM]
         for p in precise:
