@@ -219,7 +219,7 @@ def test_a_page_lists_the_groups_and_draws_them(frame: pd.DataFrame, tables: Pat
     refused = invoke("calibrate", tables / table, *COLUMNS, "--report", page, "--prevalence", "0.1")
     assert "--prevalence" in one_sentence(refused.err)
     worth = invoke("worth", certificate, "--prevalence", "0.1")
-    assert "depends on the mix of groups" in one_sentence(worth.err)
+    assert "depend on the mix of groups" in one_sentence(worth.err)
 
 
 @pytest.mark.parametrize(
