@@ -120,3 +120,11 @@ def test_groups_take_no_labelled_anomalies_and_together_needs_groups(
         calibrate_traffic(*traffic[:2], asked, anomalous=[1.0], **{"by": traffic[2]})
     with pytest.raises(InputError, match="together is for groups"):
         calibrate_traffic(*traffic[:2], Guarantee(max_false_alarms=0.01), together=True)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_points_without_a_score_come_last_in_their_group(asked: Guarantee) -> None:
+    scores, groups = [nan] * 30 + [-1.0] * 70, ["a"] * 100
+    made = calibrate_traffic(scores, None, asked, by=groups).certificates["a"]
+    assert made.rule == calibrate_traffic(scores, None, asked).rule
+    assert -1.0 < made.rule.anomaly_from < -0.999

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap import Certificate, Guarantee, InputError, Reviews, calibrate_traffic
+from pac_wrap import Certificate, Guarantee, InputError, LabelWarning, Reviews, calibrate_traffic
 from pac_wrap.base.floats import Floats
 from pac_wrap.method.calibrate import answered
 from pac_wrap.method.promise import Population
@@ -148,3 +148,10 @@ def test_what_is_no_review_is_refused_in_one_sentence(reviews: Any, said: str) -
 def test_a_reviewed_point_needs_a_score(review: float) -> None:
     with pytest.raises(InputError, match="the reviewed point at position 1 has no score"):
         calibrate_traffic([1.0, np.nan], [np.nan, review], MISSING)
+
+
+def test_traffic_that_is_all_reviewed_is_warned_about_from_two_points_on() -> None:
+    with pytest.warns(LabelWarning, match="every point was reviewed"):
+        calibrate_traffic([2.0, 1.0], [1, 0], MISSING)
+    calibrate_traffic([1.0], [0], MISSING)  # which would be an error here
+    calibrate_traffic([2.0, np.nan], [0, None], MISSING)

@@ -202,7 +202,7 @@ class TrafficRequest:
                 floor = self._floor(wrong, right)
                 found = kept([one], _Ranks([own[p]], [points], {}))[0]
                 if found is not None:  # nobody looked below the floor
-                    keys[p] = min(max(found.key, floor), PLUS) - 1
+                    keys[p] = max(found.key, floor) - 1
         precise = [p for p, one in enumerate(asked) if one.of.error is Error.WRONG_ALARM]
         for p in precise:
             rest = [q for q in range(len(own) - 1) if q != p]
