@@ -36,7 +36,7 @@ def test_what_json_has_no_number_for() -> None:
     assert json.loads(found) == {
         "a": "inf",
         "b": ["-inf", None],
-        "c": {"n": 3, "rate": 0.5, "delta": 0.25, "errors": None, "confidence": 0.0},
+        "c": {"n": 3, "rate": 0.5, "delta": 0.25, "errors": None, "confidence": 0.0, "units": None},
         "d": None,
     }
     assert found.endswith("}\n")
