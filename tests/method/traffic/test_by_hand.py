@@ -127,3 +127,18 @@ def test_precision_of_scores_that_never_raise_an_alarm_is_not_claimed() -> None:
     made = calibrate_traffic(scores, [1.0] * 40 + [nan] * 80, Guarantee(min_precision=0.5, delta_fpr=0.1))
     assert (made.rule.anomaly_from, made.fpr.n, made.promises) == (inf, 0, ())
     assert Certificate.from_json(made.to_json()) == made
+
+
+@pytest.mark.parametrize(("alarms", "false_alarms"), [(0.3, 0.9), (0.9, 0.2)])
+def test_precision_lies_above_all_other_thresholds(alarms: float, false_alarms: float) -> None:
+    scores, reviews = [*range(300, 0, -1)], [1.0] * 60 + [nan] * 240
+    said = {"alarms": alarms, "false alarms": false_alarms, "precision": 0.3, "delta": 0.1, "delta_fnr": 0.1}
+    made = calibrate_traffic(scores, reviews, asked_of(said))
+    check_same(made, np.array(scores, dtype=float), by_hand(scores, reviews, said))
+    others = sorted(one.threshold or 0.0 for one in made.of("normal")[:2])
+    precise = made.of("normal")[2].threshold
+    assert precise is not None
+    assert others[0] < others[1] <= precise < inf
+    # a lower rank would be certified, and would break the other promise
+    alone = calibrate_traffic(scores, reviews, asked_of({"precision": 0.3, "delta": 0.1, "delta_fnr": 0.1}))
+    assert others[0] < (alone.fpr.threshold or 0.0) < others[1]

@@ -154,4 +154,4 @@ def test_traffic_that_is_all_reviewed_is_warned_about_from_two_points_on() -> No
     with pytest.warns(LabelWarning, match="every point was reviewed"):
         calibrate_traffic([2.0, 1.0], [1, 0], MISSING)
     calibrate_traffic([1.0], [0], MISSING)  # which would be an error here
-    calibrate_traffic([2.0, np.nan], [0, None], MISSING)
+    calibrate_traffic([2.0, np.nan], [0, np.nan], MISSING)
