@@ -142,3 +142,11 @@ def test_precision_lies_above_all_other_thresholds(alarms: float, false_alarms: 
     # a lower rank would be certified, and would break the other promise
     alone = calibrate_traffic(scores, reviews, asked_of({"precision": 0.3, "delta": 0.1, "delta_fnr": 0.1}))
     assert others[0] < (alone.fpr.threshold or 0.0) < others[1]
+
+
+def test_ranks_at_inf_have_nothing_above_them_so_that_the_tests_of_precision_stop() -> None:
+    scores, reviews = [inf] * 60 + [1.0] * 60 + [0.0] * 60, [1.0] * 120 + [nan] * 60
+    said = {"precision": 0.5, "delta": 0.1, "delta_fnr": 0.1}
+    made = calibrate_traffic(scores, reviews, asked_of(said))
+    check_same(made, np.array(scores), by_hand(scores, reviews, said))
+    assert (made.fpr.n, made.rule.anomaly_from, made.promises) == (0, inf, ())
