@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -263,3 +264,24 @@ def test_an_estimator_certifies_units_and_keeps_them_together() -> None:
     assert wrap.certificate_.verify(*scores, units=units)
     with pytest.raises(InputError, match="units cannot be combined with groups"):
         PACWrap("precomputed").fit(SCORES, LABELS, units=UNITS, groups=UNITS)
+
+
+def test_the_page_says_nothing_about_points_that_is_true_of_independent_ones_alone(tmp_path: Path) -> None:
+    certificate = certified()
+    certificate.report(tmp_path / "page.html", *parted()[0])
+    certificate.report(tmp_path / "page.md")
+    by_day = calibrate_labelled(SCORES, LABELS, BOTH, units=UNITS, per=[Day(1), Event()])
+    by_day.report(tmp_path / "days.md")
+    for name in ("page.html", "page.md", "days.md"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "Units that depend on each other" in text
+        assert "measure the rates on labelled units" in text
+        for wrong in (
+            "Precision and workload",
+            "Labels needed",
+            "Calculation",
+            "Dependent points",
+            "Tolerance of",
+        ):
+            assert wrong not in text, (name, wrong)
+    assert "at most 10 % of days have more than 1 false alarm" in (tmp_path / "days.md").read_text("utf-8")

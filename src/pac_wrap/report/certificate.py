@@ -64,6 +64,9 @@ _BREAKS: Final = (
     "Calibrating again as labels come in until it succeeds: a look after every 20 labels, up to 2,000, breaks"
     " a ceiling of 5 % in 24 % of runs where delta is 5 %.",
 )
+_DEPENDENT_UNITS: Final = (
+    "Units that depend on each other, such as machines that fail together, or units unlike those to come."
+)
 _NOT_PROMISED: Final = (
     "A single batch: the promise is about the rate, and the share of errors in a batch varies around it.",
     "Calibrations with separated classes taken alone: the confidence is about all calibrations, and may be"
@@ -98,6 +101,7 @@ def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
 
 def _sections(report: sentences.Report) -> Iterator[Section]:
     certificate, kinds = report.certificate, report.certificate.by_kind
+    units = certificate.units is not None
     verdicts = _verdicts(report)
     if report.normal is not None:
         told = "; ".join(f"{row['verdict']}: {row['scores']}" for row in verdicts)
@@ -106,9 +110,9 @@ def _sections(report: sentences.Report) -> Iterator[Section]:
         yield Section(items=(Figure("scores", shown, alt=alt),))
     if kinds:
         yield _kinds(report)
-    steps = _kind_steps(certificate) if kinds else _next_steps(report)
+    steps = _kind_steps(certificate) if kinds else _unit_steps(certificate) if units else _next_steps(report)
     yield Section("What to do next", (Points(tuple(steps), key="next_steps"),), "next")
-    if not kinds:
+    if not kinds and not units:
         yield _held_out(report)
         series = tuple(sentence(f"{one.name}: {one.text}".removeprefix(": ")) for one in report.in_time)
         heading = "Calibration series and held-out series"
@@ -117,10 +121,10 @@ def _sections(report: sentences.Report) -> Iterator[Section]:
         yield _thresholds(report)
     yield _meant(certificate, verdicts)
     new_kinds = ("Kinds of points that did not occur at calibration.",) * kinds
-    yield assumptions(sentences.assumed(certificate), *new_kinds)
+    yield assumptions(sentences.assumed(certificate), *new_kinds, of_units=units)
     if kinds:
         yield from only(measured=None, listing=None)
-    else:
+    elif not units:
         yield _shift(certificate)
         yield _reached(certificate)
         yield _plan(certificate)
@@ -163,9 +167,13 @@ def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
     return Section("Verdicts", items, "verdicts", key=key, value=said)
 
 
-def assumptions(texts: tuple[str, ...], *more_not_promised: str, of_traffic: bool = False) -> Section:
+def assumptions(
+    texts: tuple[str, ...], *more_not_promised: str, of_traffic: bool = False, of_units: bool = False
+) -> Section:
     """Return the assumptions, the events that break them, and the limits of the promise."""
-    breaks = _BREAKS_OF_TRAFFIC if of_traffic else _BREAKS
+    breaks: tuple[str, ...] = _BREAKS_OF_TRAFFIC if of_traffic else _BREAKS
+    if of_units:
+        breaks = tuple(_DEPENDENT_UNITS if one.startswith("Dependent") else one for one in _BREAKS)
     limits = _NOT_PROMISED_OF_TRAFFIC if of_traffic else _NOT_PROMISED
     return Section(
         "Assumptions and limits",
@@ -257,6 +265,8 @@ def _meanings(certificate: Certificate) -> Iterator[tuple[Verdict, str]]:
         rates = [one.ceiling for one in clauses if one.of.label == label and one.ceiling is not None]
         if certificate.by_kind and any(one.of.label == label for one in certificate.promises):
             yield verdict, f"{said} Each kind of {others} gets it at most as often as its ceiling says."
+        elif rates and certificate.units is not None:
+            yield verdict, said
         elif rates and not certificate.by_kind:
             most = ceiling(rates[0])
             yield verdict, f"{said} In the long run, at most {most} of {others} get this verdict."
@@ -478,6 +488,14 @@ def _labels(side: sentences.Side, lower: float, errors: int = 0) -> int | None:
     """Return the number of labels that a ceiling needs with some errors; None if no number is enough."""
     found = lower if side.asked is None else side.asked.allowing(lower)
     return None if found < LEAST_CEILING else min_samples(found, side.asked_delta, errors)
+
+
+def _unit_steps(certificate: Certificate) -> Iterator[str]:
+    for one in certificate.clauses:
+        if one.lacking:
+            yield f"Label more {one.of.label} points: {one.labels} are there, {one.needed} are needed."
+    yield "As a check, measure the rates on labelled units that were not used here, with evaluate."
+    yield AGAIN
 
 
 def _next_steps(report: sentences.Report) -> Iterator[str]:

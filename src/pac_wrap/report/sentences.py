@@ -572,7 +572,11 @@ def promise(certificate: Certificate) -> str:
     texts += [sentence("; ".join(tolerated))[:-1]] if certificate.guarantee.tolerance and kept else []
     if lacking:
         of = "" if len(lacking) == len(sides) else f" about {lacking[0].mistakes}"
-        counts = [f"{one.n:,} {one.of.label} (at least {one.needed} are needed)" for one in lacking]
+        units = ["" if one.units is None else f" of {amount(one.units, 'unit')}" for one in lacking]
+        counts = [
+            f"{one.n:,} {one.of.label}{of} (at least {one.needed} are needed)"
+            for one, of in zip(lacking, units, strict=True)
+        ]
         effect = CONSEQUENCES[frozenset(ranges(certificate.rule))]
         texts.append(
             f"Nothing is promised{of} yet, because too few points are labelled: {' and '.join(counts)}"
