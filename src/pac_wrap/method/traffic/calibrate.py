@@ -15,15 +15,7 @@ from typing import Any, Final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    Scores,
-    as_anomaly_mask,
-    as_array,
-    as_scores,
-    check_same_length,
-    frames_inside,
-    type_of,
-)
+from pac_wrap.base import arguments
 from pac_wrap.base.floats import ScoreType, from_order_key, order_key
 from pac_wrap.base.text import amount, quoted
 from pac_wrap.errors import InputError, LabelWarning
@@ -131,22 +123,11 @@ class _Audited(Ranked):
 
 @dataclass(frozen=True, slots=True)
 class TrafficRequest:
-    """A request about traffic, once it is known how many points have no score.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
-        The promises to certify.
-    unscored : int
-        The number of points without a score, which raise no alarm.
-    anomalous : RankedInMemory
-        Labelled random anomalies, for `max_fnr`; none otherwise.
-    independent : bool
-        Whether these anomalies are a sample independent of the traffic.
-    """
+    """A request about traffic, once it is known how many points have no score, and so raise no alarm."""
 
     guarantee: Guarantee
     unscored: int
+    # labelled random anomalies for `max_fnr`, and whether they are a sample independent of the traffic
     anomalous: Ranked
     independent: bool
 
@@ -166,7 +147,10 @@ class TrafficRequest:
     @property
     def asked(self) -> list[Asked]:
         """The promises about traffic, and that about anomalies."""
-        return asked_of_traffic(self.guarantee)
+        own = self.guarantee
+        alarms = [Asked(one.of, one, one.delta) for one in own.promises if one.of.side == "normal"]
+        alarms = alarms or [Asked(Population("traffic", None, Error.ALARM), None, own.delta_fpr)]
+        return [*alarms, Asked(Population("anomalous"), own.fnr, own.delta_fnr)]
 
     def ranks(self, sizes: Sequence[int]) -> Iterator[Rank]:
         """Yield the ranks that may be needed, given the numbers of points in each part."""
@@ -196,26 +180,26 @@ class TrafficRequest:
         own.append(self.anomalous if audited is None else _Audited(audited, missed, right))
         if audited is not None and audited.reviews is not None:
             _check_coin(drawn.size, points, audited.reviews.audits)
-        sizes, keys = [points] * (len(own) - 1) + [own[-1].size], {}
-        for p, one in enumerate(asked[:-1]):
-            if one.promise is not None and one.promise.by_coins:
-                floor = self._floor(wrong, right)
-                found = kept([one], _Ranks([own[p]], [points], {}))[0]
-                if found is not None:  # nobody looked below the floor
-                    keys[p] = max(found.key, floor) - 1
-        precise = [p for p, one in enumerate(asked) if one.of.error is Error.WRONG_ALARM]
+        sizes, keys = [points] * (len(own) - 1) + [own[-1].size], dict[int, int]()
+        places = [p for p, one in enumerate(asked[:-1]) if one.of.error is not Error.WRONG_ALARM]
+        alone = _Ranks([own[p] for p in places], [points] * len(places), {})
+        found = kept([asked[p] for p in places], alone)
+        for p, edge in zip(places, found, strict=True):
+            promise = asked[p].promise
+            if edge is not None and promise is not None and promise.by_coins:
+                # nobody looked below the lowest reviewed score, and not all points that have it are reviewed
+                lowest = (order_key(kth_smallest(seen, 1)) + 1 for seen in (wrong, right) if seen.size)
+                keys[p] = max(edge.key, min(lowest, default=PLUS)) - 1
+        precise = {*range(len(own) - 1)}.difference(places)
         for p in precise:
-            rest = [q for q in range(len(own) - 1) if q != p]
-            others = kept([asked[q] for q in rest], _Ranks([own[q] for q in rest], [points] * len(rest), {}))
-            least = max((one.key for one in others if one is not None), default=MINUS)
+            least = max((one.key for one in found if one is not None), default=MINUS)
             sizes[p], keys[p] = self._tested(asked[p].promise, normal, every, points, least)
         ranks = _Ranks(own, sizes, keys, bool(precise))
         made = STRATEGY.decide(asked, ranks)
         beyond = made.beyond(asked, ranks)
-        clauses = []
-        for p, one in enumerate(asked):
-            digest = own[p].digest if sizes[p] else _NONE
-            clauses.append(clause_of(one, made.found[p], (sizes[p], digest), beyond[p]))
+        digests = [scores.digest if n else _NONE for scores, n in zip(own, sizes, strict=True)]
+        counted = zip(sizes, digests, strict=True)
+        clauses = map(clause_of, asked, made.found, counted, beyond)
         rule = Rule(*ends_of(made.low, made.high, score_type))
         # without a threshold even +inf raises no alarm
         raised, hits, misses = (
@@ -232,11 +216,6 @@ class TrafficRequest:
             assumptions=assumed_of_traffic(self.guarantee, self.independent),
             traffic=Traffic(points, self.unscored, right.size, wrong.size, raised, hits, misses, audits),
         )
-
-    def _floor(self, wrong: Ranked, right: Ranked) -> int:
-        """Return the key above the lowest reviewed score, since not all points with that score need be."""
-        lowest = [order_key(kth_smallest(one, 1)) + 1 for one in (wrong, right) if one.size]
-        return min(lowest, default=PLUS)
 
     def _tested(
         self, promise: Promise | None, normal: Ranked, every: Ranked, points: int, least: int
@@ -277,15 +256,6 @@ def place_of(one: Asked) -> int:
     return 2 if one.promise is not None and one.promise.by_coins else 0
 
 
-def asked_of_traffic(guarantee: Guarantee) -> list[Asked]:
-    """Return the promises about traffic, with that of precision last, and then that about anomalies."""
-    alarms = [Asked(one.of, one, one.delta) for one in guarantee.promises if one.of.side == "normal"]
-    return [
-        *(alarms or [Asked(Population("traffic", None, Error.ALARM), None, guarantee.delta_fpr)]),
-        Asked(Population("anomalous"), guarantee.fnr, guarantee.delta_fnr),
-    ]
-
-
 def as_reviews(reviews: ArrayLike | None, size: int) -> NDArray[np.int8]:
     """Return reviews as 1 (right), 0 (wrong) and -1 (not reviewed)."""
     if reviews is None:
@@ -293,10 +263,10 @@ def as_reviews(reviews: ArrayLike | None, size: int) -> NDArray[np.int8]:
     seen: Any = reviews
     if isinstance(reviews, np.ma.MaskedArray):  # what is masked is missing
         seen = [None if one is np.ma.masked else one for one in reviews]
-    given = as_array(seen, "reviews")
+    given = arguments.as_array(seen, "reviews")
     if given.ndim != 1:
         raise InputError(f"reviews must be one-dimensional, one per point, got shape {given.shape}")
-    check_same_length("scores", size, "reviews", given.size)
+    arguments.check_same_length("scores", size, "reviews", given.size)
     if given.dtype.kind in "biuf":
         found = np.where((given == 0) | (given == 1), given, np.where(np.isnan(given), -1, 2)).astype(np.int8)
     else:
@@ -421,16 +391,26 @@ def calibrate_traffic(
     if together:
         raise InputError("together is for groups; give by too, or remove it")
     given, values, verdicts = as_traffic(scores, reviews)
-    kind = type_of(given, *([] if anomalous is None else [as_array(anomalous, "anomalous")]))
+    kind = arguments.type_of(
+        given, *([] if anomalous is None else [arguments.as_array(anomalous, "anomalous")])
+    )
     request = request_of(asked, int(np.isnan(values).sum()), anomalous, independent)
     some = given if kind != "float64" or given.dtype == np.float64 else values
-    return warned(certify_reviewed(request, some, verdicts, kind, audits))
+    drawn = np.zeros(some.size, dtype=bool)
+    if audits is not None:
+        drawn = arguments.as_anomaly_mask(audits, name="audits")
+        arguments.check_same_length("scores", some.size, "audits", drawn.size)
+    states = np.where(np.isnan(some), -1, verdicts % 3 + 3 * drawn)
+    parts = [some[np.isin(states, places)] for places in parts_of(STATES, PARTS)]
+    return warned(request.certify(*in_memory(parts, ["scores"] * len(parts), request.ranks), score_type=kind))
 
 
-def as_traffic(scores: ArrayLike, reviews: ArrayLike | None) -> tuple[Any, Scores, NDArray[np.int8]]:
+def as_traffic(
+    scores: ArrayLike, reviews: ArrayLike | None
+) -> tuple[Any, arguments.Scores, NDArray[np.int8]]:
     """Return the given scores, their values, NaN without a score, and the reviews."""
-    given = as_array(scores, "scores")
-    values = as_scores(given, "scores", missing=True)
+    given = arguments.as_array(scores, "scores")
+    values = arguments.as_scores(given, "scores", missing=True)
     verdicts = as_reviews(reviews, values.size)
     if (unscored := np.flatnonzero(np.isnan(values) & (verdicts >= 0))).size:
         raise InputError(
@@ -458,23 +438,8 @@ def certify_traffic_groups(
     given, values, verdicts = as_traffic(scores, reviews)
     values = np.where(np.isnan(values), -np.inf, values)
     return certified(
-        request, values, verdicts == 1, groups_beside(scores, values.size, groups), type_of(given)
+        request, values, verdicts == 1, groups_beside(scores, values.size, groups), arguments.type_of(given)
     )
-
-
-def certify_reviewed(
-    request: TrafficRequest,
-    scores: NDArray[Any],
-    verdicts: NDArray[np.int8],
-    kind: ScoreType,
-    audits: ArrayLike | None = None,
-) -> Certificate:
-    """Return the certificate of scores in memory, their reviews, and perhaps those drawn for audit."""
-    drawn = np.zeros(scores.size, dtype=bool) if audits is None else as_anomaly_mask(audits, name="audits")
-    check_same_length("scores", scores.size, "audits", drawn.size)
-    states = np.where(np.isnan(scores), -1, verdicts % 3 + 3 * drawn)
-    parts = [scores[np.isin(states, places)] for places in parts_of(STATES, PARTS)]
-    return request.certify(*in_memory(parts, ["scores"] * len(parts), request.ranks), score_type=kind)
 
 
 def certify_traffic(source: Source, unscored: int, guarantee: object, audits: bool = False) -> Certificate:
@@ -491,7 +456,7 @@ def request_of(
     asked: Guarantee, unscored: int, anomalous: ArrayLike | None, independent: bool
 ) -> TrafficRequest:
     """Return the request about traffic, with the labelled anomalies beside it."""
-    scores = as_scores([] if anomalous is None else anomalous, "anomalous")
+    scores = arguments.as_scores([] if anomalous is None else anomalous, "anomalous")
     return TrafficRequest(asked, unscored, RankedInMemory(scores, "anomalous", None), independent)
 
 
@@ -538,5 +503,5 @@ def warn_if_all_reviewed(points: int, reviewed: int) -> None:
             "every point was reviewed; if these are only the alarms, they are no random sample of traffic and"
             " the promise does not hold: pass all points that came, most of them without a review",
             LabelWarning,
-            stacklevel=frames_inside() + 1,
+            stacklevel=arguments.frames_inside() + 1,
         )
