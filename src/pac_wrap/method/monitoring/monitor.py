@@ -13,16 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import (
-    Scores,
-    as_anomaly_mask,
-    as_array,
-    as_scores,
-    check_aligned,
-    check_positive,
-    check_rate,
-    check_same_length,
-)
+from pac_wrap.base import arguments
 from pac_wrap.base.codec import MOST_BYTES, MOST_SIGNS, checksum_of, content_of, encode, typed
 from pac_wrap.base.files import held, write_whole
 from pac_wrap.base.text import LONGEST, amount, quoted
@@ -33,16 +24,8 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts
-from pac_wrap.method.monitoring.alarm import (
-    REVIEWED,
-    Alarm,
-    Counts,
-    Points,
-    Watch,
-    name_of,
-    watches_of,
-    why_unseen,
-)
+from pac_wrap.method.monitoring import alarm as watched
+from pac_wrap.method.monitoring.alarm import Alarm, Counts, Points, Watch
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.provenance import MOST_ANCESTORS, Lineage
 from pac_wrap.method.rule import Verdict
@@ -76,13 +59,13 @@ class Batch(NamedTuple):
     verdicts: NDArray[np.int8]
     scored: NDArray[np.bool_]
     labels: NDArray[np.int8]
-    scores: Scores | None = None
+    scores: arguments.Scores | None = None
     reviewed: bool = False
 
     def with_reviews(self, verdicts: ArrayLike, reviews: ArrayLike) -> "Batch":
         """Return the batch with the reviews of its alarms; it is refused while one has none."""
-        check_aligned("verdicts", verdicts, "reviews", reviews)
-        check_same_length("verdicts", self.verdicts.size, "reviews", np.size(reviews))
+        arguments.check_aligned("verdicts", verdicts, "reviews", reviews)
+        arguments.check_same_length("verdicts", self.verdicts.size, "reviews", np.size(reviews))
         labels, alarms = as_reviews(reviews, self.verdicts.size), self.verdicts == Verdict.ANOMALY
         if (waiting := np.flatnonzero(alarms & (labels == _UNLABELLED))).size:
             raise InputError(
@@ -109,10 +92,11 @@ def read_batch(
     if labels is not None:
         values, missing = _beside(verdicts, given.size, "labels", labels)
         if not missing.all():
-            marks[~missing] = as_anomaly_mask(values[~missing] if missing.any() else values, anomaly_label)
+            known_labels = values[~missing] if missing.any() else values
+            marks[~missing] = arguments.as_anomaly_mask(known_labels, anomaly_label)
     if scores is not None:
         values, missing = _beside(verdicts, given.size, "scores", scores)
-        known = as_scores(values[~missing] if missing.any() else values)
+        known = arguments.as_scores(values[~missing] if missing.any() else values)
         scored, marks[missing] = ~missing, _UNLABELLED
     return Batch(given, scored, marks, known)
 
@@ -121,14 +105,14 @@ def _beside(
     verdicts: ArrayLike, size: int, name: str, column: ArrayLike
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return a column as long as the verdicts, and where it is masked or None, NaN or pandas' NA."""
-    check_aligned("verdicts", verdicts, name, column)
+    arguments.check_aligned("verdicts", verdicts, name, column)
     given: Any = column
     if isinstance(column, np.ma.MaskedArray) and np.ma.getmaskarray(column).any():
         given = column.data.astype(object)
         given[np.ma.getmaskarray(column)] = None
     plain = name == "labels" and isinstance(given, list | tuple)
-    values = np.asarray(given, dtype=object) if plain else as_array(given, name)
-    check_same_length("verdicts", size, name, values.size)
+    values = np.asarray(given, dtype=object) if plain else arguments.as_array(given, name)
+    arguments.check_same_length("verdicts", size, name, values.size)
     if values.dtype.kind == "f":
         return values, np.asarray(np.isnan(values))
     if values.dtype.kind != "O":
@@ -183,8 +167,9 @@ class Member:
     def unwatched(self, asked: Guarantee) -> dict[str, str]:
         """Return the requested promises that are not monitored, and why no data could contradict them."""
         names = {watch.name for watch in self.watches}
-        unseen = [one for one in asked.promises if name_of(one) not in names]
-        return {one.name: why_unseen(one, asked.of_traffic) or "no data can contradict it" for one in unseen}
+        unseen = [one for one in asked.promises if watched.name_of(one) not in names]
+        traffic, never = asked.of_traffic, "no data can contradict it"
+        return {one.name: watched.why_unseen(one, traffic) or never for one in unseen}
 
     def problems(self, fresh: "Member") -> Iterator[str]:
         """Yield contradictions within the state, or with the state before any row."""
@@ -217,7 +202,7 @@ def _points(watch: Watch, batch: Batch, late: bool) -> Points:
     alarms = batch.verdicts == Verdict.ANOMALY
     if watch.name == "alarms":  # points without a score come, too, and raise none
         return (_NONE, _NONE) if late else (np.arange(alarms.size), alarms.astype(np.int64))
-    if watch.name in REVIEWED:
+    if watch.name in watched.REVIEWED:
         counted = alarms if watch.name == "wrong alarms" else np.ones_like(alarms)
         places = np.flatnonzero(counted & batch.reviewed)
         return places, (alarms & (batch.labels == 0))[places].astype(np.int64)
@@ -339,7 +324,7 @@ class Monitor:
             raise InputError(f"curve must be a Curve, got {type(curve).__name__}; load one with Curve.load")
         self._turn = RLock()
         self.certificate, self._curve, self._anomaly_label = certificate, curve, anomaly_label
-        self.alpha = check_rate("alpha", alpha)
+        self.alpha = arguments.check_rate("alpha", alpha)
         self._ids: tuple[str, ...] = ()
         self.rows = self.batches = self.unseen = self.unpromised = 0
         self._members: dict[int, Member] = {}
@@ -353,8 +338,8 @@ class Monitor:
             raise InputError("a curve is for a certificate without groups; remove it")
         # the unit that monitors each group, and last that of an unseen group; the pool comes after all groups
         pooled, count = self.table.pooled, len(self.table.groups)
-        watched = np.where(pooled, count, np.arange(count))
-        self._watchers = np.append(np.where(self.table.columns.watchable | pooled, watched, NEVER), NEVER)
+        units = np.where(pooled, count, np.arange(count))
+        self._watchers = np.append(np.where(self.table.columns.watchable | pooled, units, NEVER), NEVER)
         self.size = int(np.unique(self._watchers[self._watchers >= 0]).size)
         if not self.size:
             raise InputError("no group has a promise, so nothing can be monitored; label more points")
@@ -449,7 +434,7 @@ class Monitor:
         rows, unseen, unpromised = batch.verdicts.size, 0, 0
         parts: list[tuple[int, Batch]] = [(0, batch)]
         if places is not None:
-            check_same_length("verdicts", rows, "groups", places.size)
+            arguments.check_same_length("verdicts", rows, "groups", places.size)
             watchers = self._watchers[places]
             unseen = int(np.count_nonzero(places == NEVER))
             unpromised = int(np.count_nonzero(watchers == NEVER)) - unseen
@@ -584,7 +569,7 @@ class Monitor:
             return None
         if groups is None:
             raise InputError("the monitored certificate has groups; pass the group of each row as groups")
-        check_aligned("verdicts", verdicts, "groups", groups)
+        arguments.check_aligned("verdicts", verdicts, "groups", groups)
         return self.table.lookup.places(groups)
 
     def _fresh(self, place: int) -> Member:
@@ -593,7 +578,7 @@ class Monitor:
         if isinstance(one, GroupCertificate):
             promised = one.pool if place == len(one.groups) else None
             one = promised or one.certificates[one.groups[place]]
-        return Member(place, watches_of(one, self._curve, self.alpha / self.size))
+        return Member(place, watched.watches_of(one, self._curve, self.alpha / self.size))
 
     def _groups(self, place: int) -> tuple[Group, ...]:
         """Return the groups that are monitored together at a place."""
@@ -693,12 +678,12 @@ def recalibrate(
     if certificate.by_kind or (traffic and certificate.fnr.asked is not None):
         much = "kinds" if certificate.by_kind else "max_fnr of traffic"
         raise InputError(f"certificate must be without {much}; {_AGAIN}")
-    check_aligned("scores", scores, "labels", labels)
-    values, mask = as_array(scores, "scores"), None if traffic else as_anomaly_mask(labels, anomaly_label)
-    marks = np.asarray(labels) if mask is None else mask
-    check_same_length("scores", values.size, "labels", marks.size)
+    arguments.check_aligned("scores", scores, "labels", labels)
+    values = arguments.as_array(scores, "scores")
+    marks = np.asarray(labels) if traffic else arguments.as_anomaly_mask(labels, anomaly_label)
+    arguments.check_same_length("scores", values.size, "labels", marks.size)
     if last is not None:
-        kept = check_positive("last", last)
+        kept = arguments.check_positive("last", last)
         values, marks = values[-kept:], marks[-kept:]
     asked, place = successor(certificate, bool(ledger))
     if traffic:
