@@ -258,7 +258,7 @@ def weeks(runs: int, seed: int, alarms: float, wrong: float) -> Iterator[Monitor
 def test_at_its_ceilings_traffic_raises_few_alarms_and_above_them_it_does() -> None:
     """All rates at their ceilings, alpha 1/200: false-alarm rate 1e-6, and power against 0.3.
 
-    Twice a ceiling is noticed within 20,000 points, and in each of eight runs: a chance of 0.99 at least.
+    Twice a ceiling is noticed within 20,000 points in each of eight seeded runs.
     """
     # a third of the alarms is wrong, or as many as precision allows, and then there are fewer alarms
     hits = sum(one.alarm is not None for one in weeks(25, 0, 0.03, 1 / 3))
