@@ -145,8 +145,9 @@ def where(
     from pac_wrap_paper.data.store import VARIABLE, cache_folder, data_folder, locate
 
     if name is None:
-        _say(f"folder: {data_folder() or f'none; {VARIABLE} is not set'}")
-        _say(f"cache: {cache_folder()}")
+        folder, cache = data_folder(), cache_folder()  # without a home folder nothing is printed
+        _say(f"folder: {folder or f'none; {VARIABLE} is not set'}")
+        _say(f"cache: {cache}")
         return
     check_name(name)
     for file in ENTRIES[name].files:
