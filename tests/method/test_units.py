@@ -24,7 +24,8 @@ from pac_wrap import (
     recalibrate,
 )
 from pac_wrap.method.provenance import Day, Event
-from pac_wrap.tails.units import highest_mean, least_units, refutes
+from pac_wrap.tails.bounds import min_samples
+from pac_wrap.tails.units import highest_mean, refutes
 from support.resealed import sealed
 
 RNG = np.random.default_rng(20)
@@ -161,7 +162,7 @@ def test_too_few_units_say_how_many_are_missing() -> None:
     few = UNITS < 10
     with pytest.warns(match=r"FPR \(40 labels of 10 units; 29 units needed, or a ceiling of 0.2589\)"):
         certificate = calibrate_labelled(SCORES[few], LABELS[few], BOTH, units=UNITS[few])
-    assert certificate.fpr.missing == least_units(0.1, 0.05) - 10 == 19
+    assert certificate.fpr.missing == min_samples(0.1, 0.05) - 10 == 19
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 

@@ -11,7 +11,8 @@ from pac_wrap import Guarantee, calibrate_labelled
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.units import certify_units
 from pac_wrap.method.provenance import Units
-from pac_wrap.tails.units import highest_mean, least_units, refutes
+from pac_wrap.tails.bounds import min_samples
+from pac_wrap.tails.units import highest_mean, refutes
 from statistical.claims import assert_at_most, assert_power
 
 SHARES = (0.0, 0.5, 1.0)
@@ -34,7 +35,7 @@ def test_no_distribution_of_shares_is_refuted_more_often_than_delta(rate: float,
         ways = sum(mixture[0] ** a * mixture[1] ** b * mixture[2] ** c for a, b, c in counts)
         worst = max(worst, Fraction(ways, PARTS**m))
     assert worst <= Fraction(delta)
-    assert bool(refuted) == (m >= least_units(rate, delta))
+    assert bool(refuted) == (m >= min_samples(rate, delta))
     if refuted:
         assert worst > Fraction(delta) / 4  # the worst case is near, so the test is not idle
 

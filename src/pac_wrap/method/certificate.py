@@ -5,7 +5,7 @@ A file with a correct checksum may still come from anybody, so a file that contr
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from math import inf, nan, nextafter
@@ -32,7 +32,6 @@ from pac_wrap.method.strategies import interface
 from pac_wrap.method.strategies.interface import NO_COUNT, Asked, Claim, Decision, Found, Strategy
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
-from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, find_budget
 from pac_wrap.version import __version__
 
@@ -76,7 +75,7 @@ class Told(NamedTuple):
         return Told(n, found, edges, beyond, (rule[0], rule[1]), certified, separable, self.score_type)
 
 
-class _Recorded:
+class _Recorded(interface.Ranks):
     """Ranks that answer from the facts of a certificate; other scores are known only by their order."""
 
     def __init__(self, asked: Sequence[Asked], told: Told, strategy: Strategy) -> None:
@@ -108,9 +107,6 @@ class _Recorded:
         tau = floats.rounded(self._told.rule[1], self._told.score_type)
         key = floats.order_keys(tau) if tau.ndim else floats.order_key(float(tau))
         return interface.least(key, interface.REACHED)
-
-    def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing, since all facts are known."""
 
     def group(self, place: int) -> "_Recorded":
         """Return the recorded ranks of one of many groups."""
@@ -541,10 +537,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def of(self, label: Label) -> list[Clause]:
         """Return the clauses about a class: one, or one for each kind and perhaps one for all kinds.
 
-        Parameters
-        ----------
-        label : "normal" or "anomalous"
-            The class.
+        The parameters are those of `clause`.
         """
         return [one for one in self.clauses if one.of.side == label]
 

@@ -126,12 +126,8 @@ class ClassCertificate(Shown, SavedAsJSON):
         """Return the column of the class of each row: eq. (64), or eq. (67) with severities.
 
         It is -1 if several classes are possible, and -2 if none is, as for a point unlike all classes. With
-        `severities` it is the most severe possible class.
-
-        Parameters
-        ----------
-        class_scores, on_missing : array-like of float and str
-            As for `label_sets`; a row with a missing score is left undecided.
+        `severities` it is the most severe possible class. A row with a missing score is left undecided. The
+        parameters are those of `label_sets`.
         """
         left = self.label_sets(class_scores, on_missing)
         count = left.sum(axis=1)
@@ -185,10 +181,7 @@ class ClassCertificate(Shown, SavedAsJSON):
     def verify(self, class_scores: ArrayLike, labels: ArrayLike) -> "Verification":
         """Make the certificate again from its calibration scores, and return where the two differ.
 
-        Parameters
-        ----------
-        class_scores, labels : array-like
-            The calibration scores and their classes; scores of a wider type are rounded to the certificate's.
+        The parameters are those of `evaluate`; scores of a wider type are rounded to the certificate's.
 
         Examples
         --------

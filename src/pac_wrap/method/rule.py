@@ -160,10 +160,7 @@ class Rule:
     def decided(self, scores: ArrayLike) -> tuple[NDArray[np.int8], arguments.Places]:
         """Return the verdict on each score, and the positions of missing scores, without a warning.
 
-        Parameters
-        ----------
-        scores : array-like of float
-            One score per point; NaN is a missing score, with the verdict -1.
+        The parameters are those of `verdicts`.
         """
         steps = self._steps
         if steps is None or steps.outdated():
@@ -171,12 +168,9 @@ class Rule:
         return steps.codes_of(scores)
 
     def ambiguity(self, scores: ArrayLike) -> float:
-        """Return the share of scores that the rule abstains on: eq. (14).
+        """Return the share of scores that the rule abstains on, missing scores among them: eq. (14).
 
-        Parameters
-        ----------
-        scores : array-like of float
-            One score per point, at least one; missing scores count as abstentions.
+        The parameters are those of `verdicts`.
         """
         verdicts = self.verdicts(scores)
         if verdicts.size == 0:

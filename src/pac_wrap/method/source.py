@@ -164,10 +164,7 @@ class _WeightedChunks(ChunkReader):
     chunk = (3, "triple", "of scores, labels and weights")
 
     def __init__(
-        self,
-        chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]],
-        anomaly_label: object,
-        draws: Draws,
+        self, chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]], anomaly_label: object, draws: Draws
     ) -> None:
         super().__init__(chunks, anomaly_label)
         self._draws = draws
@@ -189,8 +186,6 @@ class _WeightedChunks(ChunkReader):
 
 class CountedSource(Source):
     """Scores that an engine counts and checks where they are stored."""
-
-    draws: Draws | None = None
 
     def __init__(self, counter: Counter, populations: Mapping[Population, int | None] | None = None) -> None:
         self._counter, self._populations = counter, populations or dict.fromkeys(CLASSES)

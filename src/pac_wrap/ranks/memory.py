@@ -61,8 +61,7 @@ class Ranked(ABC):
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
 
-    @abstractmethod
-    def prefetch(self, ranks: Iterable[Rank]) -> None:
+    def prefetch(self, ranks: Iterable[Rank]) -> None:  # noqa: B027  # most scores need none
         """Find the ranks that both classes will need all at once, if that is cheaper."""
 
     @abstractmethod
@@ -233,9 +232,6 @@ class RankedInMemory(Ranked):
         if self.ordered is None or (not threshold and floats.flushes()):
             return count_below(self.scores, threshold)
         return int(self.ordered.searchsorted(threshold))
-
-    def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing, since in memory a rank costs the same at any time."""
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""

@@ -3,6 +3,7 @@
 No scores are needed. Public functions raise `InputError` for a wrong number or for more errors than points.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -701,22 +702,17 @@ def common_share(sizes: NDArray[np.int64], rate: float, delta: float, most: floa
     """
     equal = shared_together(delta, sizes.size)
     different, counts = np.unique(sizes, return_counts=True)
-    if most <= equal or _keep(different, counts, rate, most, delta):
+
+    def fails(share: float) -> bool:
+        with np.errstate(divide="ignore"):
+            kept = float(counts @ np.log1p(-tails_at(different, rate, share)))
+        return not kept * (1.0 + _ROUNDING) >= float(np.log1p(-delta))
+
+    if most <= equal or not fails(most):
         return most
     low, high = place_among(equal, _SHARE_DIGITS), place_among(most, _SHARE_DIGITS) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        keeps = _keep(different, counts, rate, number_at(middle, _SHARE_DIGITS), delta)
-        low, high = (middle, high) if keeps else (low, middle)
+    low += bisect_left(range(low + 1, high), True, key=lambda at: fails(number_at(at, _SHARE_DIGITS)))
     return min(most, max(equal, number_at(low, _SHARE_DIGITS)))
-
-
-def _keep(
-    sizes: NDArray[np.int64], counts: NDArray[np.int64], rate: float, share: float, delta: float
-) -> bool:
-    with np.errstate(divide="ignore"):
-        kept = float(counts @ np.log1p(-tails_at(sizes, rate, share)))
-    return kept * (1.0 + _ROUNDING) >= float(np.log1p(-delta))
 
 
 def _tails(k: NDArray[np.float64], n: NDArray[np.float64], rate: float) -> NDArray[np.float64]:

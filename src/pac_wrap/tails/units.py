@@ -3,7 +3,6 @@
 No scores are needed. A unit's share of errors is a number from 0 to 1, and units are independent draws.
 """
 
-from functools import lru_cache
 from math import inf, log, sqrt
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.floats import ceiling_up
-from pac_wrap.tails.bounds import LEAST_CEILING, last_true
+from pac_wrap.tails.bounds import LEAST_CEILING
 
 Shares = NDArray[np.float64]
 # more than rounding can add to a logarithm of evidence
@@ -38,12 +37,6 @@ def refutes(shares: Shares, rate: Any, delta: float) -> Any:
         )
     evidence = np.logaddexp(bold, slow) - log(2.0)
     return np.max(evidence, axis=-1, initial=-inf) >= log(1.0 / delta) + _ROUNDING
-
-
-@lru_cache(maxsize=256)
-def least_units(rate: float, delta: float) -> int:
-    """Return how many units without an error certify a ceiling."""
-    return 1 + last_true(lambda m: not refutes(np.zeros(m), rate, delta), 0, None, int(-log(delta) / rate))
 
 
 def highest_mean(shares: Shares, delta: float) -> float:

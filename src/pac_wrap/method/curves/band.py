@@ -3,6 +3,7 @@
 Its level follows from a boundary-crossing probability of the counts of uniform numbers.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context
@@ -107,12 +108,8 @@ def band_of(n: int, delta: float, top: float | None = None) -> Band:
     # more ranks have a lower level, and so higher bounds: that of all ranks is the lowest
     low = within(whole.bounds)
     high = within(_bounds(n, ranks, _anchored(n, delta, low).level)[0])
-    while low < high:
-        middle = (low + high + 1) // 2
-        if within(_anchored(n, delta, middle).bounds) == middle:
-            low = middle
-        else:
-            high = middle - 1
+    more = range(low + 1, high + 1)
+    low += bisect_left(more, True, key=lambda count: within(_anchored(n, delta, count).bounds) < count)
     return _anchored(n, delta, low)
 
 
@@ -365,7 +362,6 @@ class Given(Strategy):
         yield TOGETHER
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
-        """Return how many different bounds the bands of both classes have."""
         deltas, tops = (asked.delta_fpr, asked.delta_fnr), (self.top_fpr, self.top_fnr)
         return sum(band.ranks.size for band in map(band_of, sizes, deltas, tops))
 

@@ -304,10 +304,7 @@ class Curve(Traced, SavedAsJSON):
     def verify(self, normal: ArrayLike, anomalous: ArrayLike) -> "Verification":
         """Return whether the curve follows from its calibration scores; printed, it lists the differences.
 
-        Parameters
-        ----------
-        normal, anomalous : array-like of float
-            The calibration scores of each class, rounded to the curve's type if theirs is wider.
+        The parameters are those of `Certificate.verify`.
 
         Examples
         --------
@@ -322,10 +319,7 @@ class Curve(Traced, SavedAsJSON):
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Return axes with the bound of the FNR drawn against that of the FPR; needs matplotlib.
 
-        Parameters
-        ----------
-        ax : Axes, optional
-            Where to draw; by default a new figure, which a notebook shows.
+        The parameters are those of `Certificate.plot`.
         """
         from pac_wrap.report.figures import plot_curve
 

@@ -23,9 +23,10 @@ from pac_wrap.method.groups.values import Coded, Group, GroupColumn, groups_besi
 from pac_wrap.method.kinds import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.promise import OF_POOL, Error, assumed, assumed_of, with_deltas
 from pac_wrap.method.source import CLASSES, Source
-from pac_wrap.method.strategies.interface import MINUS, NO_COUNT, Abstain, Asked, OneGroup, asked_of, ends_of
+from pac_wrap.method.strategies import interface
+from pac_wrap.method.strategies.interface import Abstain, Asked, OneGroup, Ranks, asked_of, ends_of
 from pac_wrap.ranks.kernels import hashes
-from pac_wrap.ranks.memory import Rank, RankedInMemory
+from pac_wrap.ranks.memory import RankedInMemory
 
 _RADIX = 1 << 16
 # from this many rows per group on, each group is sorted separately
@@ -43,7 +44,7 @@ class Segments:
     def at(self, ranks: Counts) -> Bits:
         """Return the key at a rank of each segment, counted from 0; the first key for an empty segment."""
         if not self.keys.size:
-            return np.full(ranks.size, MINUS, dtype=np.uint64)
+            return np.full(ranks.size, interface.MINUS, dtype=np.uint64)
         places = np.minimum(self.starts + np.clip(ranks, 0, None), self.keys.size - 1)
         found: Bits = self.keys[places]
         return found
@@ -60,7 +61,7 @@ class Segments:
         return low - self.starts
 
 
-class Block:
+class Block(Ranks):
     """The labelled scores of whole groups, as order keys and marks, sorted by group and then by score."""
 
     def __init__(self, keys: Bits, marks: NDArray[np.bool_], starts: Counts) -> None:
@@ -105,9 +106,6 @@ class Block:
         below, beyond = self.together.below(low), self.together.below(high + np.uint64(1))
         rank = np.maximum(1, np.ceil(share * (beyond - below)).astype(np.int64))
         return self.together.at(below + rank - 1)
-
-    def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing, since all scores are sorted."""
 
     def group(self, place: int) -> OneGroup:
         """Return the ranks of one group."""
@@ -173,7 +171,7 @@ class _OfTraffic:
         if self._every:
             return self._block.together.at(k - 1)
         inner = k - self._block.n[1]
-        return np.where(inner > 0, self._block.at(p, inner), np.uint64(MINUS))
+        return np.where(inner > 0, self._block.at(p, inner), np.uint64(interface.MINUS))
 
 
 def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
@@ -189,12 +187,12 @@ def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None)
 
 def calibrated(request: Request, block: Block, score_type: ScoreType) -> Columns:
     """Return the certificate that `calibrate` gives for each group of a block, as columns."""
-    asked, beyond = asked_of(request.guarantee), np.full(block.n.shape, NO_COUNT)
+    asked, beyond = asked_of(request.guarantee), np.full(block.n.shape, interface.NO_COUNT)
     ranks: Any = _OfTraffic(block, asked[0]) if request.guarantee.of_traffic else block
     made = request.overlap.decide_all(asked, ranks)
     if made.alarm is not None and made.clear is not None:
         without = np.isnan(sum(own.rate for own in made.found if own is not None))
-        beyond = np.where(without, NO_COUNT, np.stack(made.beyond(asked, block)))
+        beyond = np.where(without, interface.NO_COUNT, np.stack(made.beyond(asked, block)))
     rule = np.stack(ends_of(made.low, made.high, score_type))
     counted = {"n": block.n, "digest": block.digests, "beyond": beyond, "errors": block.errors(rule)}
     return Columns.of(made, rule=rule, **counted)

@@ -223,14 +223,12 @@ class GroupCertificate(Head, SavedAsJSON):
     ) -> NDArray[np.int8]:
         """Return the verdict on each score by the rule of its group: 1 (anomaly), 0 (normal) or -1 (abstain).
 
+        The other parameters are those of `Certificate.verdicts`.
+
         Parameters
         ----------
-        scores : array-like of float
-            One score per point; infinities are legal scores, and NaN is a missing score.
         groups : array-like
             The group of each point; points of an unseen group get the verdict -1.
-        on_missing : "abstain" or "stop"
-            Whether points without a score get the verdict -1, with a counting warning, or raise an error.
         """
         return decided(self.rules, *self._judged(scores, groups, on_missing))
 

@@ -38,9 +38,8 @@ MINUS, PLUS, REACHED = map(floats.order_key, (-inf, inf, LARGEST))
 class Ranks(Protocol):
     """The scores of several populations, in one group or in many, as a strategy sees them."""
 
-    @property
-    def n(self) -> Any:
-        """How many scores each population has."""
+    # how many scores each population has
+    n: Any
 
     def at(self, p: int, k: Count) -> Key:
         """Return the key of the k-th smallest score, counting from 1; any key for a k out of range."""
@@ -55,7 +54,7 @@ class Ranks(Protocol):
         """Find the ranks that will be needed all at once, if that is cheaper."""
 
 
-class OneGroup:
+class OneGroup(Ranks):
     """The ranks of populations in one group, found one by one, wherever the scores are stored."""
 
     def __init__(self, ranked: Sequence[floats.Floats | Ranked]) -> None:
@@ -593,14 +592,10 @@ class Hold(Strategy):
         """Return the decision: the threshold of the held class, and the bound of the errors of the other."""
         if self.always:
             return self._held(asked, ranks)
-        both = kept(asked, ranks)
-        normal, anomalous = binding(asked, both, "normal"), binding(asked, both, "anomalous")
-        assert normal is not None
-        assert anomalous is not None  # with a single ceiling nothing is held
-        separated = are_separated(normal[1], anomalous[1])
+        one = between(asked, kept(asked, ranks), ranks)
+        separated = are_separated(one.alarm, one.clear)
         if not anywhere(separated):
             return self._held(asked, ranks)
-        one = between(asked, both, ranks)
         return _either(separated, one, self._held(asked, ranks)) if anywhere(separated ^ True) else one
 
     def counts(self, normal: bool) -> bool:
@@ -668,7 +663,6 @@ def _spent(promise: Promise, errors: int, n: int) -> tuple[float, float, int, fl
 
 
 def _either(condition: Any, one: Decision, other: Decision) -> Decision:
-    """Return one decision or the other, group by group, both about the same promises."""
     found = tuple(
         None
         if own is None or its is None

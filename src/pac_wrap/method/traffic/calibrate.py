@@ -6,7 +6,7 @@ normal, so which points were reviewed, in which order and until when, may depend
 
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -113,9 +113,6 @@ class _Audited(Ranked):
         """Return how many anomalies may lie below a threshold: within the budget if it is certified."""
         errors, caught = self._counts(threshold)
         return min(max(errors, self.size - caught), self.size)
-
-    def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Do nothing, since all ranks are one."""
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         return high
@@ -299,8 +296,6 @@ def calibrate_traffic(
     anomalous: ArrayLike | None = None,
     independent: bool = False,
     audits: ArrayLike | None = None,
-    by: None = None,
-    together: bool = False,
 ) -> Certificate: ...
 
 

@@ -26,16 +26,8 @@ class ReviewQueue:
     """The traffic of a promise and its reviews so far; it names the points to review next.
 
     A point without a review counts as normal, so the point to review next is always the highest one that
-    nobody has reviewed. Stop at any time: the certificate is valid whatever was reviewed, and why.
-
-    Parameters
-    ----------
-    scores : array-like of float
-        The score of every point in a random sample of all that came, with NaN for points without a score.
-    guarantee : Guarantee
-        The promises, as for `calibrate_traffic`.
-    reviews : array-like, optional
-        The reviews so far: 1 (right), 0 (wrong) or missing.
+    nobody has reviewed. Stop at any time: the certificate is valid whatever was reviewed, and why. The
+    parameters are those of `calibrate_traffic`; give the reviews so far, if there are any.
 
     Examples
     --------
@@ -68,15 +60,13 @@ class ReviewQueue:
     def of_highest(cls, made: Certificate, scores: NDArray[Any], reviews: NDArray[Any]) -> "ReviewQueue":
         """Return the queue of a certificate's traffic, given as many of its highest points as matter.
 
-        It takes no answers.
+        These are the highest points found wrong, one more than the budget of false alarms, and the highest
+        without a review, as many as will be asked for. The queue takes no answers.
 
         Parameters
         ----------
-        made : Certificate
-            The certificate of all points.
-        scores, reviews : array of float
-            The highest points found wrong, one more than the budget of false alarms, and the highest without
-            a review, as many as will be asked for.
+        made, scores, reviews : Certificate and arrays of float
+            The certificate of all points, and the points that matter.
         """
         queue = cls.__new__(cls)
         queue._given, queue._scores, queue._reviews = None, scores, as_reviews(reviews, scores.size)
