@@ -75,11 +75,9 @@ class Request:
         return replace(self, guarantee=self.guarantee.fixed)
 
     def ranks(self, sizes: tuple[int, int]) -> Iterator[memory.Rank]:
-        """Yield the ranks that may be needed, as far as the numbers of labels tell."""
         yield from self.overlap.ranks(asked_of(self.overlap.settled(self.guarantee, sizes)), sizes)
 
     def certify(self, *ranked: memory.Ranked, score_type: ScoreType) -> Certificate:
-        """Return the certificate of two classes, wherever their scores are stored."""
         normal, anomalous = ranked
         wanted = self.overlap.settled(self.guarantee, (normal.size, anomalous.size))
         return certificate_of(wanted, asked_of(wanted), self.overlap, ranked, score_type)

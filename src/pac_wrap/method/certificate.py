@@ -66,7 +66,6 @@ class Told(NamedTuple):
     score_type: floats.ScoreType
 
     def at(self, place: int) -> "Told":
-        """Return the facts of one of many groups."""
         n, edges, beyond, rule = (
             [column[place].item() for column in some] for some in (self.n, self.edges, self.beyond, self.rule)
         )
@@ -109,7 +108,6 @@ class _Recorded(interface.Ranks):
         return interface.least(key, interface.REACHED)
 
     def group(self, place: int) -> "_Recorded":
-        """Return the recorded ranks of one of many groups."""
         return _Recorded(self._asked, self._told.at(place), self._strategy)
 
 
@@ -283,7 +281,6 @@ def _class_problems(certificate: "Certificate", label: Label) -> Iterator[str]:
 
 
 def _traffic_problems(certificate: "Certificate", traffic: Traffic) -> Iterator[str]:
-    """Yield contradictions between the counts of traffic and the clauses."""
     yield from traffic.problems()
     if certificate.overlap != interface.Abstain(position=1.0):
         yield "traffic raises the fewest alarms, by abstain at position 1, not by another strategy"
@@ -902,7 +899,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         return plot_scores(self, normal, anomalous, ax=ax)
 
     def _repr_html_(self) -> str:
-        """Return the page that a notebook shows."""
         from pac_wrap.report.render import notebook
 
         return notebook(self)

@@ -97,11 +97,9 @@ class KindRequest:
         return [(low[min(place, len(low) - 1)], high[min(place, len(high) - 1)]) for place in places]
 
     def ranks(self, sizes: Sequence[int]) -> Iterator[Rank]:
-        """Yield the ranks that may be needed."""
         yield from self._strategy.ranks(self.asked, sizes)
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
-        """Return the certificate of all kinds, wherever their scores are stored."""
         return calibrate.certificate_of(self.guarantee, self.asked, self._strategy, ranked, score_type)
 
 

@@ -241,7 +241,6 @@ class Steps:
         return all(sound)
 
     def _fill(self, scores: NDArray[Any], codes: Codes) -> bool:
-        """Write the codes, and return whether no score was NaN."""
         low, high = self._bounds_32 if scores.dtype == _SINGLE else self._bounds
         return kernels().codes(scores, low, high, self._choice, codes)
 

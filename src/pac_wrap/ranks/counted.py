@@ -53,7 +53,6 @@ class Grid(NamedTuple):
 
     @property
     def pieces(self) -> Iterator[Piece]:
-        """The cells from each knot on."""
         first = 1
         for (low, high), cells in zip(pairwise(self.knots), self.cells, strict=True):
             yield Piece(low, cells / (high - low) if cells > 1 else 0.0, first, cells)
@@ -154,14 +153,12 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, low: Bits, high: Bits, counts: Counts, origin: Counts) -> "Spread":
-        """Return ranges in order."""
         order = np.lexsort((high, low))
         counts = counts[order]
         return cls(low[order], high[order], counts, counts.cumsum(), origin[order])
 
     @classmethod
     def together(cls, spreads: "Sequence[Spread]") -> "Spread":
-        """Return several spreads as one."""
         if len(spreads) == 1:
             return spreads[0]
         low, high, counts, _, origin = (np.concatenate(parts) for parts in zip(*spreads, strict=True))
@@ -207,7 +204,6 @@ class Spread(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many scores there are."""
         return int(self.up_to[-1]) if self.up_to.size else 0
 
     def at(self, k: int) -> Range:

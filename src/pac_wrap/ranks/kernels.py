@@ -150,7 +150,6 @@ class _Mixer:
         self.total = (self.total + int(bits.sum())) % MODULUS
 
     def mix(self, bits: Bits) -> None:
-        """Overwrite bits with their hashes."""
         bits *= _SECOND
         self._turn(bits, 31)
         bits *= _FIRST
@@ -217,14 +216,12 @@ class Native(Plain):
     def codes(
         self, scores: NDArray[Any], low: np.floating, high: np.floating, choice: Choice, out: Codes
     ) -> bool:
-        """Write the code of each score; return whether none is NaN."""
         if not _walkable(scores):
             return super().codes(scores, low, high, choice, out)
         call = self._codes[scores.dtype]
         return bool(call(_at(scores), scores.size, low, high, *choice, _at(out)))
 
     def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
-        """Return the counts of one pass around [low, high], with the scores inside if `keep`."""
         if not _walkable(scores) or _flushed(scores):
             return super().bracket(scores, low, high, keep=keep)
         call, nan, inside = self._bracket[scores.dtype], False, [np.empty(0, dtype=scores.dtype)]
@@ -239,25 +236,21 @@ class Native(Plain):
         return Inside(below, above, np.concatenate(inside), nan, hash_sum)
 
     def count(self, scores: Floats, bound: np.floating) -> int:
-        """Return how many scores are less than a bound."""
         if not _walkable(scores):
             return super().count(scores, bound)
         return int(self._count[scores.dtype](_at(scores), scores.size, bound))
 
     def mix(self, scores: Floats) -> int:
-        """Return the sum behind a digest."""
         if not _walkable(scores) or _flushed(scores):
             return super().mix(scores)
         return int(self._mix[scores.dtype](_at(scores), scores.size))
 
     def count_leading(self, scores: Doubles, counts: NDArray[np.int64]) -> int:
-        """Add each score to the counter of its 16 leading bits; return the sum for the digest."""
         if not _walkable(scores, np.float64):
             return super().count_leading(scores, counts)
         return int(self._count_leading(_at(scores), scores.size, _at(counts)))
 
     def divide(self, scores: Doubles, marks: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
-        """Return the scores without and those with a mark."""
         sound = _walkable(scores, np.float64) and _walkable(marks, np.bool_)
         if not sound or marks.size != scores.size:
             return super().divide(scores, marks)

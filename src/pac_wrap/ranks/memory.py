@@ -39,7 +39,6 @@ class Rank(NamedTuple):
 
     @property
     def labels(self) -> tuple[int, ...]:
-        """The numbers of the parts that count."""
         return self.label if isinstance(self.label, tuple) else (self.label,)
 
     def of(self, parts: Any) -> Any:
@@ -227,14 +226,12 @@ class RankedInMemory(Ranked):
         return _select(self.scores, k) if found is None else found
 
     def count_below(self, threshold: float) -> int:
-        """Return how many scores are less than the threshold."""
         # the bits distinguish numbers that the processor takes for zero
         if self.ordered is None or (not threshold and floats.flushes()):
             return count_below(self.scores, threshold)
         return int(self.ordered.searchsorted(threshold))
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
-        """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
         assert isinstance(other, RankedInMemory)
         if self.ordered is None or other.ordered is None or floats.flushes():
             return _select_between((self.scores, other.scores), low, high, share)

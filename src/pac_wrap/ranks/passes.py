@@ -46,12 +46,10 @@ class Survey:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many scores each part has."""
         return tuple(self.counts.sum(axis=1).tolist())
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """The digest of each part."""
         return tuple(map(as_digest, self.hash_sums))
 
     @property
@@ -275,13 +273,11 @@ class Parts:
         return [_RankedParts(self, of, parts) for parts in of]
 
     def score(self, rank: Rank) -> float:
-        """Return the score at a rank."""
         if rank not in self._found:
             self.find([rank])
         return self._found[rank].score
 
     def count_below(self, parts: tuple[int, ...], threshold: float) -> int:
-        """Return how many scores of some parts are less than the threshold."""
         wanted = order_key(threshold)
         if threshold == -inf:
             return 0
@@ -317,7 +313,6 @@ class Passes(Parts):
         return found | search.found
 
     def count(self, threshold: float) -> tuple[int, ...]:
-        """Return how many scores of each part are less than the threshold, in one pass."""
         below, sizes = self._run(partial(_below, threshold)).tolist()
         if tuple(sizes) != self.sizes:
             raise InputError(CHANGED)
@@ -415,7 +410,6 @@ class ChunkReader:
         self.score_type: ScoreType | None = None
 
     def __call__(self, task: PassTask) -> Any:
-        """Return the sum of the task's results for all chunks."""
         total = None
         for pair in self._batches():
             found = task(*pair)
@@ -577,7 +571,6 @@ class _Share(Parts):
         return np.concatenate([self._parts[one] for one in rank.labels])
 
     def _around(self, rank: Rank) -> tuple[float, float]:
-        """Return two scores on both sides of a rank."""
         scores, k = self._of(rank), rank.k / self._shares
         margin = _MARGIN * (sqrt(k * max(0.0, 1.0 - k / scores.size)) + 1.0)
         low, high = floor(k - margin), ceil(k + margin)
@@ -647,7 +640,6 @@ class PartitionTask:
         return self.task.bounds if isinstance(self.task, RankSearch) else None
 
     def __call__(self, number: int, scores: ArrayLike, labels: ArrayLike) -> PartitionAnswer:
-        """Return the answer of one partition."""
         if self.parts is not None:
             values, numbers = np.asarray(scores), np.asarray(labels)
             kind, values = arguments.type_of(values) if values.size else None, arguments.as_scores(values)
@@ -680,7 +672,6 @@ class Partitions:
         self.score_type: ScoreType | None = None
 
     def __call__(self, task: PassTask) -> Any:
-        """Return the sum of the task's results for all partitions, or raise an error about wrong data."""
         answer = self._run(PartitionTask(task, self._anomaly_label))
         # later passes need not see all partitions
         self.score_type = self.score_type or answer.score_type

@@ -62,7 +62,6 @@ class CurveSide:
 
     @classmethod
     def of(cls, label: int, scores: memory.Ranked, delta: float, top: float | None) -> "CurveSide":
-        """Return the steps of one class, wherever its scores are stored."""
         band = band_of(scores.size, delta, top)
         ranks, bounds = tuple(band.ranks.tolist()), tuple(band.bounds.tolist())
         find = memory.kth_smallest if label else memory.kth_largest
@@ -70,7 +69,6 @@ class CurveSide:
         return cls(scores.size, scores.digest, delta, band.level, ranks, bounds, found, top)
 
     def budgets(self) -> list[int]:
-        """Return the error budget of each bound."""
         return budgets_at(self.n, np.array(self.bounds), self.level, np.array(self.ranks, dtype=np.int64))
 
     def score_within(self, ceiling: float) -> float | None:
@@ -358,7 +356,6 @@ class CurveRequest:
 
     @classmethod
     def of_curve(cls, curve: Curve, anomaly_label: object = 1) -> "CurveRequest":
-        """Return the request that a curve was made for."""
         low, high = curve.normal, curve.anomalous
         return cls(low.delta, high.delta, anomaly_label, low.top, high.top)
 
@@ -370,7 +367,6 @@ class CurveRequest:
         yield from (memory.Rank(1, rank + 1) for rank in anomalous)
 
     def certify(self, *ranked: memory.Ranked, score_type: floats.ScoreType) -> Curve:
-        """Return the curve of two classes, wherever their scores are stored."""
         normal, anomalous = ranked
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")
@@ -378,7 +374,6 @@ class CurveRequest:
         return Curve(low, CurveSide.of(1, anomalous, self.delta_fnr, self.top_fnr), score_type)
 
     def certify_scores(self, normal: ArrayLike, anomalous: ArrayLike) -> Curve:
-        """Return the curve of two classes whose scores are in memory."""
         given = arguments.as_array(normal, "normal"), arguments.as_array(anomalous, "anomalous")
         low, high = arguments.as_scores(given[0], "normal"), arguments.as_scores(given[1], "anomalous")
         if low.size and high.size:

@@ -94,21 +94,17 @@ class Block(Ranks):
         return cls(keys, marks, starts)
 
     def at(self, p: int, k: Counts) -> Bits:
-        """Return the key of the k-th smallest score of a class, for each group."""
         return self.classes[p].at(k - 1)
 
     def below(self, p: int, key: Bits) -> Counts:
-        """Return how many scores of a class have a lesser key, for each group."""
         return self.classes[p].below(key)
 
     def between(self, p: int, q: int, low: Bits, high: Bits, share: float) -> Bits:
-        """Return the ceil(share m)-th smallest, or the first, of both classes' m keys in a range."""
         below, beyond = self.together.below(low), self.together.below(high + np.uint64(1))
         rank = np.maximum(1, np.ceil(share * (beyond - below)).astype(np.int64))
         return self.together.at(below + rank - 1)
 
     def group(self, place: int) -> OneGroup:
-        """Return the ranks of one group."""
         ranked = []
         for one, name in zip(self.classes, ("normal", "anomalous"), strict=True):
             start = int(one.starts[place])
@@ -118,7 +114,6 @@ class Block(Ranks):
 
     @property
     def scores(self) -> Scores:
-        """The scores of all rows, in the order of the keys."""
         return from_order_keys(self.keys)
 
     @property
@@ -167,7 +162,6 @@ class _OfTraffic:
         self.n = points_counted(block.n, traffic=True)
 
     def at(self, p: int, k: Counts) -> Bits:
-        """Return the key of the k-th smallest of the scores that count, for each group."""
         if self._every:
             return self._block.together.at(k - 1)
         inner = k - self._block.n[1]
@@ -217,7 +211,6 @@ class Part:
 
     @classmethod
     def of(cls, request: Request, places: NDArray[Any], block: Block, score_type: ScoreType) -> "Part":
-        """Return the results of a block whose groups have these numbers."""
         return cls(places.astype(np.int64), calibrated(request, block, score_type), block.areas())
 
     @classmethod

@@ -337,7 +337,6 @@ class GroupCertificate(Head, SavedAsJSON):
         write(self, path, scores_by_group(self, scores, labels, groups, anomaly_label), detector, measured)
 
     def _repr_html_(self) -> str:
-        """Return the page that a notebook shows."""
         from pac_wrap.report.render import notebook
 
         return notebook(self, lines=_NOTEBOOK)

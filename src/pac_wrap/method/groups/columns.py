@@ -69,7 +69,6 @@ class Columns:
 
     @classmethod
     def of(cls, made: Decision, **known: Any) -> "Columns":
-        """Return the columns of a decision, together with columns that are already known."""
         groups, found = known["n"].shape[1], [own or certificate.NOTHING for own in made.found]
         certified = np.broadcast_to(made.certified, groups)
 
@@ -90,7 +89,6 @@ class Columns:
 
     @property
     def size(self) -> int:
-        """The number of groups."""
         return int(self.n.shape[1])
 
     @property
@@ -105,7 +103,6 @@ class Columns:
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """A mask of the groups without all requested ceilings."""
         return self.vacuous | ~self.certified
 
     @property
@@ -137,7 +134,6 @@ class Columns:
         return np.lexsort((np.arange(n.size), -n, -share, ~self.empty))
 
     def at(self, place: int, request: "Request", score_type: floats.ScoreType) -> Certificate:
-        """Return the certificate of a group, as `calibrate` makes it."""
         own = {column.name: getattr(self, column.name)[..., place].tolist() for column in fields(self)}
         (few, found), traffic = own["n"], None
         if request.guarantee.of_traffic:
@@ -185,7 +181,6 @@ class Columns:
         return hash((self.size, int(self.digest.sum())))
 
     def permuted(self, order: NDArray[np.intp]) -> "Columns":
-        """Return the columns with the groups in another order."""
         return Columns(*(getattr(self, column.name)[..., order] for column in fields(self)))
 
 
@@ -373,7 +368,6 @@ def _packed(row: Any, name: str) -> Any:
 
 
 def _unpacked(value: Any, name: str, size: int) -> Any:
-    """Return a row of a column after checking it."""
     kind = FILED[name]
     listed = value if isinstance(value, list) else [value]
     if isinstance(value, list) and len(value) != size:

@@ -116,7 +116,6 @@ class Found(NamedTuple):
     level: Number
 
     def budget(self, n: int) -> bounds.Budget | None:
-        """Return the budget of n points in the only group."""
         if self.rate != self.rate:
             return None
         errors, usual = none_of(self.errors), bounds.find_budget(n, self.rate, self.delta)
@@ -602,7 +601,6 @@ class Hold(Strategy):
         return normal == (self.rate == "fnr")
 
     def _alone(self, one: Asked) -> Asked:
-        """Return the request of a population, without its promise unless its class is held."""
         return one._replace(promise=None) if self.counts(one.normal) else one
 
     def _held(self, asked: Sequence[Asked], ranks: Ranks) -> Decision:

@@ -388,7 +388,6 @@ class _Plan(NamedTuple):
         return fpr.at_calibration, deltas[0], fnr.at_calibration, deltas[1]
 
     def budgets(self, number: int) -> tuple[Budget, Budget]:
-        """Return both budgets at a level."""
         fpr, delta_fpr, fnr, delta_fnr = self.terms(number)
         return Budget.of(self.sizes[0], fpr, delta_fpr), Budget.of(self.sizes[1], fnr, delta_fnr)
 

@@ -143,14 +143,12 @@ class TrafficRequest:
 
     @property
     def asked(self) -> list[Asked]:
-        """The promises about traffic, and that about anomalies."""
         own = self.guarantee
         alarms = [Asked(one.of, one, one.delta) for one in own.promises if one.of.side == "normal"]
         alarms = alarms or [Asked(Population("traffic", None, Error.ALARM), None, own.delta_fpr)]
         return [*alarms, Asked(Population("anomalous"), own.fnr, own.delta_fnr)]
 
     def ranks(self, sizes: Sequence[int]) -> Iterator[Rank]:
-        """Yield the ranks that may be needed, given the numbers of points in each part."""
         every = sizes[1]
         points = every + self.unscored
         for place in () if self.audited is None else (3, 4):
@@ -169,7 +167,6 @@ class TrafficRequest:
                 yield Rank(place, sizes[place] - errors)
 
     def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
-        """Return the certificate of traffic, wherever its scores are stored."""
         normal, every, wrong, right, missed, drawn = ranked
         points = every.size + self.unscored
         asked, audited = self.asked, self.audited
