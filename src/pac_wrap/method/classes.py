@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base import arguments, floats
+from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.codec import SavedAsJSON
 from pac_wrap.base.text import LONGEST, listed, quoted
 from pac_wrap.errors import InputError
@@ -91,9 +92,7 @@ class ClassCertificate(Shown, SavedAsJSON):
         """Whether any class has too few labels for its ceiling."""
         return any(one.vacuous for one in self.clauses)
 
-    def label_sets(
-        self, class_scores: ArrayLike, on_missing: arguments.OnMissing = "abstain"
-    ) -> NDArray[np.bool_]:
+    def label_sets(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
         """Return for each row which classes are possible: eq. (63); with severities, those from its class on.
 
         Parameters
@@ -120,9 +119,7 @@ class ClassCertificate(Shown, SavedAsJSON):
         left[missing] = True
         return left
 
-    def verdicts(
-        self, class_scores: ArrayLike, on_missing: arguments.OnMissing = "abstain"
-    ) -> NDArray[np.int64]:
+    def verdicts(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int64]:
         """Return the column of the class of each row: eq. (64), or eq. (67) with severities.
 
         It is -1 if several classes are possible, and -2 if none is, as for a point unlike all classes. With
@@ -220,7 +217,7 @@ class ClassCertificate(Shown, SavedAsJSON):
                 yield "with severities every class but the mildest has a ceiling"
 
 
-def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) -> arguments.Scores:
+def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) -> Scores:
     """Return a column of scores, as doubles, for each class; a `single` score per row stands for all."""
     array = arguments.as_array(class_scores, "class_scores")
     if array.ndim == 1 and single and columns is not None and array.dtype.kind in "biuf":
@@ -389,7 +386,7 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
 
 
 def certify_class_scores(
-    asked: ClassRequest, scores: arguments.Scores, labels: ArrayLike, score_type: floats.ScoreType
+    asked: ClassRequest, scores: Scores, labels: ArrayLike, score_type: floats.ScoreType
 ) -> ClassCertificate:
     """Return the certificate for a request, from a matrix of scores without missing ones."""
     if (missing := np.flatnonzero(np.isnan(scores).any(axis=1))).size:

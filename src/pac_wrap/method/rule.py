@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base import arguments, floats
+from pac_wrap.base.arguments import OnMissing, Places, Scores
 from pac_wrap.base.text import amount, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import Codes, kernels, together, usable_cores
@@ -26,7 +27,7 @@ _FEW: Final = 512
 _MANY: Final = 1 << 22
 _DOUBLE: Final = np.dtype(np.float64)
 _SINGLE: Final = np.dtype(np.float32)
-_NOWHERE: Final[arguments.Places] = np.empty(0, dtype=np.intp)
+_NOWHERE: Final[Places] = np.empty(0, dtype=np.intp)
 # the texts of prediction sets; the place is 1 if label 0 is possible, plus 2 if label 1 is
 SETS: Final = ("{}", "{0}", "{1}", "{0,1}")
 
@@ -140,7 +141,7 @@ class Rule:
         alarm = inf if self.anomaly_from == inf else floats.rounding_edge(self.anomaly_from, kind)
         return Rule(alarm if self.single else floats.rounding_edge(self.normal_below, kind), alarm)
 
-    def verdicts(self, scores: ArrayLike, on_missing: arguments.OnMissing = "abstain") -> NDArray[np.int8]:
+    def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
         """Return the verdict on each score; the parameters are those of `Certificate.verdicts`."""
         if on_missing != "abstain":
             arguments.check_choice("on_missing", on_missing, arguments.ON_MISSING)
@@ -157,7 +158,7 @@ class Rule:
         arguments.abstained_or_stopped(missing, codes.size, on_missing)
         return codes
 
-    def decided(self, scores: ArrayLike) -> tuple[NDArray[np.int8], arguments.Places]:
+    def decided(self, scores: ArrayLike) -> tuple[NDArray[np.int8], Places]:
         """Return the verdict on each score, and the positions of missing scores, without a warning.
 
         The parameters are those of `verdicts`.
@@ -209,7 +210,7 @@ class Steps:
         """Return whether an edge is next to zero, and the processor began or ceased to flush subnormals."""
         return self.delicate and floats.flushes() != self._flushing
 
-    def codes_of(self, scores: ArrayLike) -> tuple[Codes, arguments.Places]:
+    def codes_of(self, scores: ArrayLike) -> tuple[Codes, Places]:
         """Return the code of each score, and the places of missing scores; non-numbers raise an error."""
         # subclasses of arrays, such as memory maps, are viewed as arrays, without a copy
         array = scores if type(scores) is np.ndarray else arguments.as_array(scores, "scores")
@@ -218,7 +219,7 @@ class Steps:
             return self._many(array)
         return self._many(arguments.as_scores(array, missing=True))
 
-    def _many(self, scores: NDArray[Any]) -> tuple[Codes, arguments.Places]:
+    def _many(self, scores: NDArray[Any]) -> tuple[Codes, Places]:
         codes = np.empty(scores.size, dtype=np.int8)
         if self._filled(scores, codes):
             return codes, _NOWHERE
@@ -304,7 +305,7 @@ class Thresholds:
             return Rule(alarm, min(clear, LARGEST))
         return Rule(min(clear, LARGEST), alarm)
 
-    def _alarms(self, scores: arguments.Scores) -> NDArray[np.bool_]:
+    def _alarms(self, scores: Scores) -> NDArray[np.bool_]:
         if self.alarm_from is None or self.alarm_from == inf:
             return np.zeros(scores.size, dtype=bool)
         return floats.reaches(scores, self.alarm_from)
@@ -321,9 +322,7 @@ class Thresholds:
             raise InputError("nothing is promised about the FNR, so y_fn has no threshold; set max_fnr")
         return floats.reaches(arguments.as_scores(scores), self.clear_below).view(np.int8)
 
-    def prediction_sets(
-        self, scores: ArrayLike, on_missing: arguments.OnMissing = "abstain"
-    ) -> NDArray[np.bool_]:
+    def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
         """Return for each score whether label 0 and label 1 are possible, in two columns: eq. (11)."""
         arguments.check_choice("on_missing", on_missing, arguments.ON_MISSING)
         values = arguments.as_scores(scores, missing=True)
@@ -331,7 +330,7 @@ class Thresholds:
         arguments.abstained_or_stopped(missing, values.size, on_missing)
         return self.possible(values, missing)
 
-    def possible(self, scores: arguments.Scores, missing: arguments.Places) -> NDArray[np.bool_]:
+    def possible(self, scores: Scores, missing: Places) -> NDArray[np.bool_]:
         """Return the prediction sets of scores, given the places of missing scores."""
         sets = np.ones((scores.size, 2), dtype=bool)
         if self.alarm_from is not None:
@@ -342,21 +341,18 @@ class Thresholds:
         return sets
 
 
-def alarm_from(normal: arguments.Scores | Ranked, budget: int | None) -> float:
+def alarm_from(normal: Scores | Ranked, budget: int | None) -> float:
     """Return the smallest threshold that at most `budget` normal scores reach: eq. (7)."""
     return inf if budget is None else nextafter(kth_largest(normal, budget + 1), inf)
 
 
-def clear_below(anomalous: arguments.Scores | Ranked, budget: int | None) -> float:
+def clear_below(anomalous: Scores | Ranked, budget: int | None) -> float:
     """Return the largest threshold that at most `budget` anomalous scores lie below: eq. (9)."""
     return -inf if budget is None else kth_smallest(anomalous, budget + 1)
 
 
 def find_thresholds(
-    normal: arguments.Scores | Ranked,
-    anomalous: arguments.Scores | Ranked,
-    fpr: Budget | None,
-    fnr: Budget | None,
+    normal: Scores | Ranked, anomalous: Scores | Ranked, fpr: Budget | None, fnr: Budget | None
 ) -> Thresholds:
     """Return both thresholds, None for a class without a budget."""
     return Thresholds(

@@ -14,10 +14,12 @@ from pac_wrap.method.robust.weights import Draws, as_weights
 from pac_wrap.ranks import passes
 from pac_wrap.ranks.counted import Bracketed, Counter, Spread, least_auc
 from pac_wrap.ranks.memory import Pair, auc
-from pac_wrap.ranks.passes import ChunkReader, Passes
+from pac_wrap.ranks.passes import ChunkReader, Chunks, Passes
 
 T = TypeVar("T")
 CLASSES: Final = (Population("normal"), Population("anomalous"))
+# populations, and how many points each has if that is known
+Known = Mapping[Population, int | None]
 # several populations can be requested as one
 Populations = Population | tuple[Population, ...]
 
@@ -45,7 +47,7 @@ class Source(Protocol):
     def draws(self) -> Draws | None:
         """The draw by weights that these points survived, if there was one."""
 
-    def populations(self) -> Mapping[Population, int | None]:
+    def populations(self) -> Known:
         """Return the classes, or their kinds, and how many points each has if that is known."""
 
     def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:
@@ -82,16 +84,14 @@ class PassSource(Source):
     draws: Draws | None = None
     _known: Passes | None = None
 
-    def __init__(
-        self, run: passes.RunPass, populations: Mapping[Population, int | None] | None = None
-    ) -> None:
+    def __init__(self, run: passes.RunPass, populations: Known | None = None) -> None:
         self._run, self._populations = run, populations or dict.fromkeys(CLASSES)
 
     @property
     def score_type(self) -> ScoreType:
         return self._run.score_type or "float64"
 
-    def populations(self) -> Mapping[Population, int | None]:
+    def populations(self) -> Known:
         return self._populations
 
     def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:
@@ -119,7 +119,7 @@ class PartitionSource(PassSource):
         run: passes.RunPartitions,
         anomaly_label: object,
         sample: tuple[passes.RunPartitions, int] | None = None,
-        populations: Mapping[Population, int | None] | None = None,
+        populations: Known | None = None,
     ) -> None:
         super().__init__(passes.Partitions(run, anomaly_label), populations)
         self._anomaly_label, self._sample = anomaly_label, sample
@@ -141,12 +141,7 @@ class ChunkSource(PassSource):
 
     _run: ChunkReader
 
-    def __init__(
-        self,
-        chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]],
-        anomaly_label: object,
-        draws: Draws | None = None,
-    ) -> None:
+    def __init__(self, chunks: Chunks, anomaly_label: object, draws: Draws | None = None) -> None:
         reader = ChunkReader(chunks, anomaly_label)
         super().__init__(reader if draws is None else _WeightedChunks(chunks, anomaly_label, draws))
         self.draws = draws
@@ -163,9 +158,7 @@ class _WeightedChunks(ChunkReader):
 
     chunk = (3, "triple", "of scores, labels and weights")
 
-    def __init__(
-        self, chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]], anomaly_label: object, draws: Draws
-    ) -> None:
+    def __init__(self, chunks: Chunks, anomaly_label: object, draws: Draws) -> None:
         super().__init__(chunks, anomaly_label)
         self._draws = draws
 
@@ -187,7 +180,7 @@ class _WeightedChunks(ChunkReader):
 class CountedSource(Source):
     """Scores that an engine counts and checks where they are stored."""
 
-    def __init__(self, counter: Counter, populations: Mapping[Population, int | None] | None = None) -> None:
+    def __init__(self, counter: Counter, populations: Known | None = None) -> None:
         self._counter, self._populations = counter, populations or dict.fromkeys(CLASSES)
         self._bracketed: Bracketed[Any] | None = None
 
@@ -195,7 +188,7 @@ class CountedSource(Source):
     def score_type(self) -> ScoreType:
         return self._counter.score_type
 
-    def populations(self) -> Mapping[Population, int | None]:
+    def populations(self) -> Known:
         return self._populations
 
     def answer(self, of: Sequence[Populations], ask: Ask[T]) -> T:

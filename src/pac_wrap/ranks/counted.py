@@ -19,9 +19,10 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import Bits, ScoreType, from_order_key, just_below, order_key, order_keys
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.memory import Rank, Ranked
-from pac_wrap.ranks.passes import CHANGED, Bounds, Parts
+from pac_wrap.ranks.passes import CHANGED, Bounds, Parts, Unions
 
 Counts = NDArray[np.int64]
+KeyRanges = Iterable[tuple[int, int]]
 LEAST, GREATEST = order_key(-inf), order_key(inf)
 
 
@@ -62,11 +63,7 @@ class Grid(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        keys: Iterable[int],
-        fine: Callable[[int, int], bool],
-        cells: int,
-        listed: Iterable[tuple[int, int]] = (),
+        cls, keys: Iterable[int], fine: Callable[[int, int], bool], cells: int, listed: KeyRanges = ()
     ) -> "Grid":
         """Return the grid with knots at some keys; pieces that must be fine share a number of cells.
 
@@ -375,7 +372,7 @@ def grid_within(ranges: list[Range], listed: list[tuple[int, int]]) -> Grid:
     return Grid.of(knots, lambda low, high: any(one.low <= low <= one.high for one in ranges), _CELLS)
 
 
-def _united(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _united(ranges: KeyRanges) -> list[tuple[int, int]]:
     """Return ranges of keys joined so that no two meet, in order."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
@@ -386,7 +383,7 @@ def _united(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def merged(ranges: Iterable[tuple[int, int]]) -> Bounds:
+def merged(ranges: KeyRanges) -> Bounds:
     """Return a few pairs of scores that all ranges lie between; the widest gaps are left out."""
     united = _united(ranges)
     gaps = sorted(range(1, len(united)), key=lambda place: united[place - 1][1] - united[place][0])
@@ -437,9 +434,7 @@ class _Rehearsal(Parts):
 class Bracketed(Generic[T]):
     """The exact answer of `ask`, called as often as needed, on parts of data that an engine counts."""
 
-    def __init__(
-        self, counter: Counter, of: Sequence[tuple[int, ...]], ask: Callable[[Sequence[Ranked]], T]
-    ) -> None:
+    def __init__(self, counter: Counter, of: Unions, ask: Callable[[Sequence[Ranked]], T]) -> None:
         self._counter = counter
         self._guess = guess = counter.guess()
         enough = guess.part == 1.0 or min(scores.size for scores in guess.classes) >= _ENOUGH

@@ -19,6 +19,7 @@ from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.ranks.compiled import HASH_NUMBERS, Functions, load_sealed
 
 T = TypeVar("T")
+Array = NDArray[Any]
 Codes = NDArray[np.int8]
 Choice = tuple[int, int, int]
 
@@ -43,9 +44,7 @@ class Inside(NamedTuple):
 class Plain:
     """The passes over scores in NumPy; chunks stay in the cache."""
 
-    def codes(
-        self, scores: NDArray[Any], low: np.floating, high: np.floating, choice: Choice, out: Codes
-    ) -> bool:
+    def codes(self, scores: Array, low: np.floating, high: np.floating, choice: Choice, out: Codes) -> bool:
         """Write a code for scores up to `low`, up to `high` and above; return whether no score is NaN."""
         below, between, above = choice
         sound = True
@@ -213,9 +212,7 @@ class Native(Plain):
         )
         self._count_leading, self._divide = functions["count_leading"], functions["divide"]
 
-    def codes(
-        self, scores: NDArray[Any], low: np.floating, high: np.floating, choice: Choice, out: Codes
-    ) -> bool:
+    def codes(self, scores: Array, low: np.floating, high: np.floating, choice: Choice, out: Codes) -> bool:
         if not _walkable(scores):
             return super().codes(scores, low, high, choice, out)
         call = self._codes[scores.dtype]
@@ -261,7 +258,7 @@ class Native(Plain):
         return pair[0][:-1], pair[1][:-1]
 
 
-def _walkable(array: NDArray[Any], *kinds: Any) -> bool:
+def _walkable(array: Array, *kinds: Any) -> bool:
     """Return whether an array has one of these types, or any type of scores in C, and is contiguous."""
     return array.dtype in (kinds or _KINDS) and array.flags.c_contiguous and array.flags.aligned
 
@@ -271,7 +268,7 @@ def _flushed(scores: Floats) -> bool:
     return scores.dtype != _DOUBLE and flushes()
 
 
-def _at(array: NDArray[Any]) -> int:
+def _at(array: Array) -> int:
     return array.ctypes.data
 
 

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import ceil, floor, inf, log, nextafter, sqrt
 from typing import Any, Final, NamedTuple, TypeVar
@@ -99,7 +99,7 @@ def kth_between(
     return found or floats.unsigned_zero(found)
 
 
-def _select_between(classes: tuple[Floats, Floats], low: float, high: float, share: float) -> float:
+def _select_between(classes: Sequence[Floats], low: float, high: float, share: float) -> float:
     """Return the score at a share of two classes in memory; a sample guides the search among many."""
 
     def of_both(action: Callable[[Floats, float, float], T], *ends: float) -> list[T]:
@@ -131,9 +131,7 @@ def _gathered(scores: Floats, low: float, high: float) -> tuple[int, Bits]:
     return count_below(scores, low), keys[exact]
 
 
-def _ends_around(
-    classes: tuple[Floats, Floats], low: float, high: float, share: float
-) -> tuple[float, float]:
+def _ends_around(classes: Sequence[Floats], low: float, high: float, share: float) -> tuple[float, float]:
     """Return a part of [low, high] that very likely holds the score at a share, guided by a sample."""
     sizes = [scores.size for scores in classes]
     if max(sizes) <= SMALL:

@@ -22,6 +22,10 @@ from pac_wrap.ranks.kernels import BITS, as_digest, kernels
 from pac_wrap.ranks.memory import Pair, Rank, Ranked, count_below, kth_smallest, spaced_positions
 
 Bounds = tuple[tuple[float, float], ...]
+# the parts of each of several unions
+Unions = Sequence[tuple[int, ...]]
+# starts a fresh iteration over arrays that belong together, such as scores and labels
+Chunks = Callable[[], Iterable[tuple[ArrayLike, ...]]]
 CHANGED: Final = "the scores changed between two passes; give the same scores every time"
 
 # leading bits from here on belong to negative numbers
@@ -268,7 +272,7 @@ class Parts:
         self._found: dict[Rank, ScoreAtRank] = {}
         self._counted: dict[int, tuple[int, ...]] = {}
 
-    def ranked(self, of: Sequence[tuple[int, ...]]) -> list[Ranked]:
+    def ranked(self, of: Unions) -> list[Ranked]:
         """Return the scores of some parts, or of several parts taken as one."""
         return [_RankedParts(self, of, parts) for parts in of]
 
@@ -322,7 +326,7 @@ class Passes(Parts):
 class _RankedParts(Ranked):
     """The scores of one part of the data, or of several; a rank's label is a place in `of`."""
 
-    def __init__(self, known: Parts, of: Sequence[tuple[int, ...]], parts: tuple[int, ...]) -> None:
+    def __init__(self, known: Parts, of: Unions, parts: tuple[int, ...]) -> None:
         self.size = sum(known.sizes[part] for part in parts)
         self.digest = as_digest(sum(known.hash_sums[part] for part in parts))
         self._known, self._of, self._parts = known, of, parts
@@ -395,9 +399,7 @@ class ChunkReader:
     # the number of arrays in a chunk, and its description
     chunk: ClassVar[tuple[int, str, str]] = (2, "pair", "of scores and labels")
 
-    def __init__(
-        self, chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]], anomaly_label: object = 1
-    ) -> None:
+    def __init__(self, chunks: Chunks, anomaly_label: object = 1) -> None:
         if not callable(chunks):
             raise InputError(
                 "chunks must be a function that starts a fresh iteration, since several passes are made,"
@@ -525,10 +527,7 @@ def _few(keys: list[Bits]) -> tuple[Bits, ...] | None:
 
 
 def guess(
-    ask: Callable[[Sequence[Ranked]], object],
-    of: Sequence[tuple[int, ...]],
-    shares: int,
-    *parts: arguments.Scores,
+    ask: Callable[[Sequence[Ranked]], object], of: Unions, shares: int, *parts: arguments.Scores
 ) -> tuple[Bounds, ...]:
     """Return between which scores the ranks of the whole lie, given one of its shares, so that it adds up."""
     part = _Share(parts, shares)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base import arguments, floats
+from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.codec import SavedAsJSON, plain, typed
 from pac_wrap.errors import InputError
 from pac_wrap.method import promise
@@ -63,7 +64,7 @@ class Certificates(Mapping[Group, Certificate]):
 _CHUNK: Final = 1 << 16
 
 
-def sets_of(exclusions: Numbers, scores: arguments.Scores, places: Codes) -> NDArray[np.bool_]:
+def sets_of(exclusions: Numbers, scores: Scores, places: Codes) -> NDArray[np.bool_]:
     """Return which labels are possible for each score, by the exclusions at its place: eq. (11)."""
     alarm, clear = exclusions
     never, open_ = np.isnan(alarm) | (alarm == inf), np.isnan(clear)
@@ -74,7 +75,7 @@ def sets_of(exclusions: Numbers, scores: arguments.Scores, places: Codes) -> NDA
     return np.stack([normal, missing | open_[places] | (values >= ends[1][places])], axis=1)
 
 
-def decided(rules: Numbers, scores: arguments.Scores, places: Codes) -> NDArray[np.int8]:
+def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
     """Return the verdict on each score by the rule at its place; every rule abstains on NaN."""
     low, high = rules
     # if the processor flushes subnormals to zero, only keys distinguish them
@@ -219,7 +220,7 @@ class GroupCertificate(Head, SavedAsJSON):
         return np.append(own, np.array(never)[:, None], axis=1)
 
     def verdicts(
-        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: arguments.OnMissing = "abstain"
+        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
     ) -> NDArray[np.int8]:
         """Return the verdict on each score by the rule of its group: 1 (anomaly), 0 (normal) or -1 (abstain).
 
@@ -233,7 +234,7 @@ class GroupCertificate(Head, SavedAsJSON):
         return decided(self.rules, *self._judged(scores, groups, on_missing))
 
     def prediction_sets(
-        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: arguments.OnMissing = "abstain"
+        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
     ) -> NDArray[np.bool_]:
         """Return for each score whether label 0 and label 1 are possible, in two columns: eq. (11).
 
@@ -241,9 +242,7 @@ class GroupCertificate(Head, SavedAsJSON):
         """
         return sets_of(self.exclusions, *self._judged(scores, groups, on_missing))
 
-    def _judged(
-        self, scores: ArrayLike, groups: GroupColumn, on_missing: arguments.OnMissing
-    ) -> tuple[arguments.Scores, Codes]:
+    def _judged(self, scores: ArrayLike, groups: GroupColumn, on_missing: OnMissing) -> tuple[Scores, Codes]:
         """Return the scores and the places of their groups, after checking them; NaN is a missing score."""
         arguments.check_aligned("scores", scores, "groups", groups)
         given = arguments.as_array(scores, "scores")

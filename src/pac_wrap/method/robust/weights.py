@@ -15,6 +15,7 @@ from pac_wrap.method.promise import Promise
 from pac_wrap.ranks.kernels import as_digest, kernels
 
 Doubles = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 # the lower and the upper weight of each point; the same array twice if the weights are known
 Interval = tuple[Doubles, Doubles]
 Weights = ArrayLike | tuple[ArrayLike, ArrayLike]
@@ -152,7 +153,7 @@ class Draws:
         # not Generator.random, whose numbers may change with NumPy
         return np.asarray((self._bits[side].random_raw(size) >> np.uint64(11)) * 2.0**-53)
 
-    def kept(self, anomalous: NDArray[np.bool_], weights: Doubles) -> NDArray[np.bool_]:
+    def kept(self, anomalous: Mask, weights: Doubles) -> Mask:
         """Return a mask of the survivors among the next points of both classes."""
         kept = np.ones(weights.size, dtype=bool)
         for side, places in enumerate((np.flatnonzero(~anomalous), np.flatnonzero(anomalous))):
@@ -162,11 +163,7 @@ class Draws:
 
 
 def survivors(
-    values: NDArray[Any],
-    kept: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    promise: Promise | None,
-    *,
-    high: bool,
+    values: NDArray[Any], kept: tuple[Mask, Mask], promise: Promise | None, *, high: bool
 ) -> NDArray[Any]:
     """Return the points, with errors (`high` scores or low ones) drawn by upper weights: eq. (79)."""
     lower, upper = kept

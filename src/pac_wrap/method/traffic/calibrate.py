@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base import arguments
+from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import ScoreType, from_order_key, order_key
 from pac_wrap.base.text import amount, quoted
 from pac_wrap.errors import InputError, LabelWarning
@@ -397,9 +398,7 @@ def calibrate_traffic(
     return warned(request.certify(*in_memory(parts, ["scores"] * len(parts), request.ranks), score_type=kind))
 
 
-def as_traffic(
-    scores: ArrayLike, reviews: ArrayLike | None
-) -> tuple[Any, arguments.Scores, NDArray[np.int8]]:
+def as_traffic(scores: ArrayLike, reviews: ArrayLike | None) -> tuple[Any, Scores, NDArray[np.int8]]:
     """Return the given scores, their values, NaN without a score, and the reviews."""
     given = arguments.as_array(scores, "scores")
     values = arguments.as_scores(given, "scores", missing=True)
