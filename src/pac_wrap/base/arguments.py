@@ -54,8 +54,8 @@ def check_delta(name: str, value: float) -> float:
     return delta
 
 
-def check_top(name: str, value: float | None) -> float | None:
-    """Return the largest bound that a curve should have; None means no limit."""
+def rate_or_none(name: str, value: float | None) -> float | None:
+    """Return value as a rate, or None for none."""
     return None if value is None else check_rate(name, value)
 
 

@@ -34,20 +34,10 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Traced)
 C_co = TypeVar("C_co", bound=Traced, covariant=True)
 CHANGES: Final = "the frame has other rows each time it is computed; cache or persist it first"
+_HOLDS: Final = Hold("fnr"), Hold("fpr"), Hold("fnr", always=False), Hold("fpr", always=False)
+_USUAL: Final = Abstain(), Abstain(always=True), Raise(), *_HOLDS, Algorithm1()
 # the words that stand for a strategy with its usual options
-WORDS: Final[dict[str, Overlap]] = {
-    strategy.word: strategy
-    for strategy in (
-        Abstain(),
-        Abstain(always=True),
-        Raise(),
-        Hold("fnr"),
-        Hold("fpr"),
-        Hold("fnr", always=False),
-        Hold("fpr", always=False),
-        Algorithm1(),
-    )
-}
+WORDS: Final[dict[str, Overlap]] = {strategy.word: strategy for strategy in _USUAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +162,8 @@ def in_memory(
     if max(sizes) > memory.SMALL:
         # the first ranks that will be needed are bracketed in the pass that is made anyway
         wanted |= {rank.labels[0]: rank.k for rank in islice(ranks(sizes), len(scores))}
-    return together(
-        [partial(memory.RankedInMemory, one, names[p], wanted[p]) for p, one in enumerate(scores)], min(sizes)
-    )
+    made = [partial(memory.RankedInMemory, one, names[p], wanted[p]) for p, one in enumerate(scores)]
+    return together(made, min(sizes))
 
 
 def warned(certificate: T) -> T:

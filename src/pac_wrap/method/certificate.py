@@ -368,13 +368,10 @@ def confidence_of_kinds(clauses: Sequence[Clause], *, counted: bool) -> Decimal:
         lacking = any(one.vacuous for one in clauses) and not any(one.of.kind is None for one in found)
         return Decimal(1) if lacking else min((one.confidence for one in found), default=Decimal(1))
     # all points of a class together are the points of its kinds, no separate sample
-    several = len(clauses) > 1
     deltas = {one.of.kind: one.certified.delta for one in found if one.certified is not None}
-    whole = [Decimal(repr(delta)) for kind, delta in deltas.items() if kind is None and several]
-    named = (
-        floats.confidence_left(delta) for kind, delta in deltas.items() if kind is not None or not several
-    )
-    return max(Decimal(0), floats.kept_together(*named) - sum(whole))
+    whole = deltas.pop(None, 0.0) if len(clauses) > 1 else 0.0
+    named = map(floats.confidence_left, deltas.values())
+    return max(Decimal(0), floats.kept_together(*named) - Decimal(repr(whole)))
 
 
 def confidence_of_traffic(clauses: Sequence[Clause], assumptions: tuple[Assumption, ...]) -> Decimal:
@@ -387,9 +384,8 @@ def confidence_of_traffic(clauses: Sequence[Clause], assumptions: tuple[Assumpti
     kept = [one for one in clauses if one.kept]
     alarms = [one.confidence for one in kept if one.of.side == "normal" and one.of.label != "alarms"]
     missed = [one.confidence for one in kept if one.of.side == "anomalous"]
-    side = min(alarms, default=Decimal(1)) - sum(
-        1 - one.confidence for one in kept if one.of.label == "alarms"
-    )
+    precise = [1 - one.confidence for one in kept if one.of.label == "alarms"]
+    side = min(alarms, default=Decimal(1)) - sum(precise)
     if Assumption.APART in assumptions:
         return floats.kept_together(max(Decimal(0), side), *missed)
     return max(Decimal(0), side - sum(1 - one for one in missed))
@@ -730,10 +726,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             kinds: dict[str | None, Any] = {None: given}
             if isinstance(given, Mapping):
                 kinds = {promise.check_kind(kind): scores for kind, scores in given.items()}
-            verdicts = {kind: self.verdicts(scores) for kind, scores in kinds.items()}
-            counts[label] = {
-                kind: tally(one, np.full(one.size, bool(side)))[side] for kind, one in verdicts.items()
-            }
+            counts[label] = {kind: tally(self.verdicts(one), bool(side))[side] for kind, one in kinds.items()}
         return measured_kinds(self.clauses, counts, check_rate("confidence", confidence))
 
     def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:

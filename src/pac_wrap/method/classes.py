@@ -109,9 +109,8 @@ class ClassCertificate(Shown, SavedAsJSON):
         left = np.ones(scores.shape, dtype=bool)
         for column, clause in enumerate(self.clauses):
             if clause.threshold is not None:
-                left[:, column] = floats.reaches(
-                    floats.rounded(scores[:, column], self.score_type), clause.threshold
-                )
+                own = floats.rounded(scores[:, column], self.score_type)
+                left[:, column] = floats.reaches(own, clause.threshold)
         if self.severities is not None:
             # a class is ruled out if it and all more severe classes are below their thresholds
             order = list(self.severities)
@@ -357,9 +356,8 @@ def calibrate_classes(
         raise InputError("max_error has no ceiling for any class; give at least one")
     share = 0.05 if delta is None else delta
     if confidence is not None:  # the classes are independent samples: eq. (101)
-        share = floats.shared_together(
-            floats.float_below(floats.confidence_left(arguments.check_rate("confidence", confidence))), count
-        )
+        left = floats.confidence_left(arguments.check_rate("confidence", confidence))
+        share = floats.shared_together(floats.float_below(left), count)
     asked = ClassRequest(names, ceilings, arguments.check_rate("delta", share), order)
     found = certify_class_scores(asked, scores, labels, arguments.type_of(given))
     warn_of_lacking(found.clauses)
@@ -369,9 +367,8 @@ def calibrate_classes(
 def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iterator[float | None]:
     """Yield the ceiling of each class; the mildest class has none, since there is no milder one."""
     if not isinstance(max_error, Mapping):
-        yield from (
-            None if name == mildest else arguments.check_rate("max_error", max_error) for name in names
-        )
+        for name in names:
+            yield None if name == mildest else arguments.check_rate("max_error", max_error)
         return
     given = {class_text(key): value for key, value in max_error.items()}
     for key in given:
@@ -382,7 +379,7 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
         if name != mildest and (name not in given or (mildest and given[name] is None)):
             raise InputError(f"max_error has no ceiling for the class {quoted(name)}; give it one")
         ceiling = given.get(name)
-        yield None if ceiling is None else arguments.check_rate(f"max_error of {quoted(name)}", ceiling)
+        yield arguments.rate_or_none(f"max_error of {quoted(name)}", ceiling)
 
 
 def certify_class_scores(

@@ -18,7 +18,7 @@ from pac_wrap.method.calibrate import Request, as_strategy
 from pac_wrap.method.certificate import MOST_KINDS, Certificate, Kinds, Overlap
 from pac_wrap.method.groups.values import Coded, GroupColumn, coded, text_of
 from pac_wrap.method.promise import LABELS, Guarantee, Label, Population
-from pac_wrap.method.source import CLASSES, Known, Source
+from pac_wrap.method.source import CLASSES, Source
 from pac_wrap.method.strategies.interface import Abstain, Asked, Hold
 from pac_wrap.ranks.memory import Rank, Ranked, unchecked, warn_of_labels
 from pac_wrap.tails.bounds import Sharing, split_confidence
@@ -148,10 +148,8 @@ def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[A
 
 def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> Certificate:
     """Return the certificate of kinds; the request is made once the size of each kind is known."""
-    counted = source.populations()
-    names = [
-        {one.kind: count or 0 for one, count in counted.items() if one.label == label} for label in LABELS
-    ]
+    known = source.populations()
+    names = [{one.kind: count or 0 for one, count in known.items() if one.label == label} for label in LABELS]
     wanted = request(*(side or {None: 0} for side in names))
     of = [one.of for one in wanted.asked]
     made = source.answer(of, partial(calibrate.answered, wanted))
@@ -208,7 +206,9 @@ def population_codes(known: Iterable[Population], marks: NDArray[np.bool_], kind
     return codes
 
 
-def populations_of(column: str, counted: Sequence[tuple[int, str | None, int]]) -> Known:
+def populations_of(
+    column: str, counted: Sequence[tuple[int, str | None, int]]
+) -> dict[Population, int | None]:
     """Return the kinds of both classes, from the class, the kind and the number of rows of each kind."""
     found: dict[Population, int | None] = {}
     for mark, whole in enumerate(CLASSES):

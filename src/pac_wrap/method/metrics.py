@@ -55,9 +55,8 @@ class Metrics:
         return Counted(self.fpr.count + caught, cleared + self.fnr.count, sum(self.sizes))
 
     def __str__(self) -> str:
-        return "\n".join(
-            f"{field.name.replace('_', ' '):<20} {getattr(self, field.name)}" for field in fields(self)
-        )
+        names = [one.name for one in fields(self)]
+        return "\n".join(f"{name.replace('_', ' '):<20} {getattr(self, name)}" for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +162,7 @@ def evaluate(
     return metrics_of(tally(given, mask), confidence)
 
 
-def tally(verdicts: NDArray[np.int8], anomalous: NDArray[np.bool_]) -> Tally:
+def tally(verdicts: NDArray[np.int8], anomalous: NDArray[np.bool_] | bool) -> Tally:
     """Return the counts of verdicts 0, 1 and -1 (columns) in each class (rows); counts can be added."""
     # -1 is the last of three columns
     places = np.where(verdicts < 0, 2, verdicts) + 3 * anomalous

@@ -10,8 +10,8 @@ from math import inf
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, cast
 
-from pac_wrap.base import floats
-from pac_wrap.base.arguments import MOST_SCORES, Limit, as_limit, check_count, check_rate, frames_inside
+from pac_wrap.base import arguments, floats
+from pac_wrap.base.arguments import MOST_SCORES, Limit, check_rate, rate_or_none
 from pac_wrap.base.text import LONGEST, amount, is_unicode, quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise, Reviews, Shift
@@ -46,7 +46,7 @@ def kinds_of(label: Label, ceilings: float | Ceilings | None) -> Iterator[KindCe
     for kind, ceiling in ceilings.items():
         if kind is not None:
             of = Population(label, check_kind(kind)).option
-            yield KindCeiling(label, kind, None if ceiling is None else check_rate(of, ceiling))
+            yield KindCeiling(label, kind, rate_or_none(of, ceiling))
 
 
 def check_kind(kind: object) -> str:
@@ -206,7 +206,7 @@ class Promise:
 
     def budget(self, n: int) -> Budget:
         """Return the error budget of n points of the population."""
-        return find_budget(check_count("n", n), self.at_calibration, self.delta)
+        return find_budget(arguments.check_count("n", n), self.at_calibration, self.delta)
 
     @property
     def of_traffic(self) -> bool:
@@ -334,9 +334,9 @@ class Guarantee:
         reviews: Reviews | None = None,
     ) -> None:
         limits = {
-            Error.ALARM: as_limit("max_alarms", max_alarms),
-            Error.FALSE_ALARM: as_limit("max_false_alarms", max_false_alarms),
-            Error.WRONG_ALARM: None if min_precision is None else check_rate("min_precision", min_precision),
+            Error.ALARM: arguments.as_limit("max_alarms", max_alarms),
+            Error.FALSE_ALARM: arguments.as_limit("max_false_alarms", max_false_alarms),
+            Error.WRONG_ALARM: rate_or_none("min_precision", min_precision),
         }
         of_traffic = reviews is not None or any(one is not None for one in limits.values())
         default = None if of_traffic else 0.05
@@ -357,14 +357,9 @@ class Guarantee:
                     " is for one of them; give either confidence or deltas"
                 )
             usual = floats.equal_share(check_rate("confidence", confidence), count)
-        rates = [
-            None if side is None else check_rate(name, side)
-            for name, side in zip(("max_fpr", "max_fnr"), sides, strict=True)
-        ]
-        deltas = [
-            usual if delta is None else check_rate(name, delta)
-            for name, delta in (("delta_fpr", delta_fpr), ("delta_fnr", delta_fnr))
-        ]
+        rates = list(map(rate_or_none, ("max_fpr", "max_fnr"), sides))
+        own = map(rate_or_none, ("delta_fpr", "delta_fnr"), (delta_fpr, delta_fnr))
+        deltas = [delta or usual for delta in own]
         labels = {one.label for one in kinds}
         there = [side is not None or label in labels for side, label in zip(sides, LABELS, strict=True)]
         shifts: tuple[Shift | None, ...] = _pair("shift", shift, SHIFTS, there)
@@ -924,10 +919,8 @@ def asked_by(clauses: Sequence[Clause], deltas: tuple[float, float]) -> Guarante
     tolerated: list[tuple[Any, Any]] = []
     for one in clauses:
         if one.asked is not None and one.of.option not in ("max_fpr", "max_fnr") and one.of.kind is None:
-            stated = one.asked.limit
-            sides[one.of.option] = (
-                one.asked.ceiling if stated is None else stated[0] if len(stated) < 2 else stated
-            )
+            stated = one.asked.limit or (one.asked.ceiling,)
+            sides[one.of.option] = stated if len(stated) == 2 else stated[0]
         if one.asked is not None and one.asked.reviews is not None:
             sides["reviews"] = one.asked.reviews  # that of max_fpr or max_fnr, which come last, says most
     for label, name in zip(LABELS, ("max_fpr", "max_fnr"), strict=True):
@@ -977,4 +970,4 @@ def warn_of_lacking(clauses: Iterable[Clause]) -> None:
         if one.lacking
     ]
     if texts:
-        warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
+        warnings.warn("; ".join(texts), VacuousWarning, stacklevel=arguments.frames_inside() + 1)

@@ -236,10 +236,8 @@ class Steps:
             return self._fill(scores, codes)
         threads = min(usable_cores(), scores.size // _MANY)
         cuts = [scores.size * number // threads for number in range(threads + 1)]
-        sound = together(
-            [partial(self._fill, scores[start:end], codes[start:end]) for start, end in pairwise(cuts)]
-        )
-        return all(sound)
+        parts = [partial(self._fill, scores[start:end], codes[start:end]) for start, end in pairwise(cuts)]
+        return all(together(parts))
 
     def _fill(self, scores: NDArray[Any], codes: Codes) -> bool:
         low, high = self._bounds_32 if scores.dtype == _SINGLE else self._bounds
@@ -355,7 +353,5 @@ def find_thresholds(
     normal: Scores | Ranked, anomalous: Scores | Ranked, fpr: Budget | None, fnr: Budget | None
 ) -> Thresholds:
     """Return both thresholds, None for a class without a budget."""
-    return Thresholds(
-        alarm_from=None if fpr is None else alarm_from(normal, fpr.errors),
-        clear_below=None if fnr is None else clear_below(anomalous, fnr.errors),
-    )
+    alarm = None if fpr is None else alarm_from(normal, fpr.errors)
+    return Thresholds(alarm, None if fnr is None else clear_below(anomalous, fnr.errors))

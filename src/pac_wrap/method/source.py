@@ -180,6 +180,8 @@ class _WeightedChunks(ChunkReader):
 class CountedSource(Source):
     """Scores that an engine counts and checks where they are stored."""
 
+    draws: Draws | None = None
+
     def __init__(self, counter: Counter, populations: Known | None = None) -> None:
         self._counter, self._populations = counter, populations or dict.fromkeys(CLASSES)
         self._bracketed: Bracketed[Any] | None = None

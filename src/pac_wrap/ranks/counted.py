@@ -175,9 +175,7 @@ class Spread(NamedTuple):
         mine = cells.labels == label
         low, high = order_keys(cells.least[mine]), order_keys(cells.greatest[mine])
         counts, origin = cells.counts[mine], (grid << 32) + cells.numbers[mine]
-        if (counts < 1).any() or (low > high).any():
-            raise InputError(CHANGED)
-        if ((counts == 1) & (low < high)).any():
+        if (counts < 1).any() or (low > high).any() or ((counts == 1) & (low < high)).any():
             raise InputError(CHANGED)
         wide = low < high
         one, inner = np.ones(int(wide.sum()), dtype=np.int64), wide & (counts > 2)
@@ -488,9 +486,7 @@ class Bracketed(Generic[T]):
             size = sum(self.spreads[part].size for part in rank.label)
             first, last = max(1, rank.k - slack), min(rank.k + slack, size)
             for ends, most in ((rank.k, rank.k), size), ((first, last), slack):
-                low, high = (
-                    bounds(self.spreads, Rank(rank.label, end))[place] for place, end in enumerate(ends)
-                )
+                low, high = (bounds(self.spreads, Rank(rank.label, end))[at] for at, end in enumerate(ends))
                 for part in rank.label:
                     # large cells wait until the rank is known to lie there
                     inside = self._within(part, low, high)

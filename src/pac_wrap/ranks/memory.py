@@ -142,10 +142,8 @@ def _ends_around(classes: Sequence[Floats], low: float, high: float, share: floa
     sample = np.sort(sample[(sample >= low) & (sample <= high)])
     margin = _MARGIN * (sqrt(sample.size * share * (1.0 - share)) + 1.0)
     first, last = floor(sample.size * share - margin), ceil(sample.size * share + margin)
-    return (
-        float(sample[first]) if first >= 0 else low,
-        float(sample[last]) if last < sample.size else high,
-    )
+    least = float(sample[first]) if first >= 0 else low
+    return least, float(sample[last]) if last < sample.size else high
 
 
 class Bracket(NamedTuple):
@@ -234,9 +232,8 @@ class RankedInMemory(Ranked):
         if self.ordered is None or other.ordered is None or floats.flushes():
             return _select_between((self.scores, other.scores), low, high, share)
         both = self.ordered, other.ordered
-        inside = np.concatenate(
-            [one[one.searchsorted(low) : one.searchsorted(high, "right")] for one in both]
-        )
+        parts = [one[one.searchsorted(low) : one.searchsorted(high, "right")] for one in both]
+        inside = np.concatenate(parts)
         k = max(1, ceil(share * inside.size))
         return float(np.partition(inside, k - 1)[k - 1])
 

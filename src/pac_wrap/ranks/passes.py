@@ -573,10 +573,8 @@ class _Share(Parts):
         scores, k = self._of(rank), rank.k / self._shares
         margin = _MARGIN * (sqrt(k * max(0.0, 1.0 - k / scores.size)) + 1.0)
         low, high = floor(k - margin), ceil(k + margin)
-        return (
-            kth_smallest(scores, low) if low >= 1 else -inf,
-            kth_smallest(scores, high) if high <= scores.size else inf,
-        )
+        least = kth_smallest(scores, low) if low >= 1 else -inf
+        return least, kth_smallest(scores, high) if high <= scores.size else inf
 
 
 # the number of a partition, how many of its scores are missing, and its rows

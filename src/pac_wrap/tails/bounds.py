@@ -161,10 +161,7 @@ def _log_ways(n: int, k: int, digits: int) -> Decimal:
 
 def _log_factorial(m: int) -> Decimal:
     x = Decimal(m)
-    series = sum(
-        (Decimal(c.numerator) / (c.denominator * x ** (2 * j + 1)) for j, c in enumerate(_STIRLING)),
-        Decimal(0),
-    )
+    series = sum(Decimal(c.numerator) / (c.denominator * x ** (2 * j + 1)) for j, c in enumerate(_STIRLING))
     return (x + Decimal("0.5")) * x.ln() - x + (2 * _PI).ln() / 2 + series
 
 
@@ -664,12 +661,10 @@ def _splits(confidence: float, sides: tuple[Sharing, Sharing]) -> Iterator[tuple
 def _rank(sides: tuple[Sharing, Sharing], deltas: tuple[float, float]) -> tuple[int, int, float]:
     """Return the rank of a split: classes with a budget, product of budgets + 1, closeness of the deltas."""
     found = [side.budgets(delta) for side, delta in zip(sides, deltas, strict=True)]
-    with_budgets = sum(
-        side.counted or None not in budgets for side, budgets in zip(sides, found, strict=True)
-    )
+    enough = sum(side.counted or None not in budgets for side, budgets in zip(sides, found, strict=True))
     least = [min((budget or 0) + 1 for budget in budgets) for budgets in found]
     held = any(side.counted for side in sides)
-    return with_budgets, 0 if held else least[0] * least[1], -abs(deltas[0] - deltas[1])
+    return enough, 0 if held else least[0] * least[1], -abs(deltas[0] - deltas[1])
 
 
 def tails_at(sizes: NDArray[np.int64], rate: float, delta: float) -> NDArray[np.float64]:

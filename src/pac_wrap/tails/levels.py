@@ -15,6 +15,7 @@ from pac_wrap.base.arguments import check_positive, check_rate
 from pac_wrap.base.floats import ceiling_up
 from pac_wrap.errors import InputError
 from pac_wrap.tails import bounds
+from pac_wrap.tails.bounds import beta_quantile
 
 Rungs = NDArray[np.float64]
 Bound = Callable[[Rungs], Any]
@@ -128,9 +129,8 @@ def _failure_at(ladder: Ladder, start: int, stop: int) -> float:
     if start == ladder.kept:
         ceilings[0], found[0] = ladder.asked, bounds.cdf(start, n, ladder.asked)
     # ln of (n over i) (1 - e_i)^(n - i)
-    weights = (
-        gammaln(n + 1) - gammaln(errors + 1) - gammaln(n - errors + 1) + (n - errors) * np.log1p(-ceilings)
-    )
+    others = n - errors
+    weights = gammaln(n + 1) - gammaln(errors + 1) - gammaln(others + 1) + others * np.log1p(-ceilings)
     logs = np.log(ceilings[: found.size])
     for distance in range(1, errors.size):
         size = min(found.size, errors.size - distance)
@@ -223,13 +223,9 @@ def _cdf(errors: Rungs, n: Any, rates: Rungs) -> Rungs:
 def _ceilings(start: int, stop: int, n: int, level: float) -> Rungs:
     """Return U(i, n, level) for a range of errors i; above n / 2, computed from the points without error."""
     half = min(max(start, n // 2), stop)
-    low = _pieces(
-        start, half, lambda errors: bounds.beta_quantile(errors + 1.0, n - errors, level, above=True), n
-    )
+    low = _pieces(start, half, lambda errors: beta_quantile(errors + 1.0, n - errors, level, above=True), n)
     first, end = n - stop + 1, n - half + 1
-    high = _pieces(
-        first, end, lambda others: bounds.beta_quantile(others, n - others + 1.0, level, above=False), n
-    )
+    high = _pieces(first, end, lambda others: beta_quantile(others, n - others + 1.0, level, above=False), n)
     return np.concatenate((low, 1.0 - high[::-1]))
 
 
@@ -315,13 +311,11 @@ def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
     while high - low > 1:
         middle = (low + high) // 2
         local = bounds.number_at(middle, _DIGITS)
-        budgets = [
-            a if a == b else _budget(n, rate, local) for n, a, b in zip(looks, least, most, strict=True)
-        ]
-        if budgets == least or (budgets != most and _covered(rate, delta, looks, budgets)):
-            low, least = middle, budgets
+        found = [a if a == b else _budget(n, rate, local) for n, a, b in zip(looks, least, most, strict=True)]
+        if found == least or (found != most and _covered(rate, delta, looks, found)):
+            low, least = middle, found
         else:
-            high, most = middle, budgets
+            high, most = middle, found
     return bounds.number_at(low, _DIGITS)
 
 

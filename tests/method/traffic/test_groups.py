@@ -119,7 +119,7 @@ def test_groups_take_no_labelled_anomalies_and_together_needs_groups(
     with pytest.raises(InputError, match="by cannot be combined with anomalous"):
         calibrate_traffic(*traffic[:2], asked, anomalous=[1.0], **{"by": traffic[2]})
     with pytest.raises(InputError, match="together is for groups"):
-        calibrate_traffic(*traffic[:2], Guarantee(max_false_alarms=0.01), together=True)
+        calibrate_traffic(*traffic[:2], Guarantee(max_false_alarms=0.01), **{"together": True})
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=str)

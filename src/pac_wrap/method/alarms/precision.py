@@ -408,14 +408,11 @@ class AlarmBounds:
         m, level = check_positive("points", points), check_rate("delta", delta)
         one, found = cast("Certificate", self), list[AmongNext]()
         for clause in one.clauses:
-            if clause.asked is None:
+            asked, of = clause.asked, clause.of
+            if asked is None:
                 continue
-            # nobody knows which of the next points of traffic are normal
-            of = (
-                Population("traffic")
-                if clause.asked.of_traffic and clause.of.label == "normal"
-                else clause.of
-            )
+            if asked.of_traffic and of.label == "normal":  # nobody knows which of the next points are normal
+                of = Population("traffic")
             if why := _uncounted(one, clause):
                 found.append(AmongNext(of, m, why=why))
                 continue

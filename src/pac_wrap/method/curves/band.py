@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_float, check_count, check_delta, check_top
+from pac_wrap.base.arguments import as_float, check_count, check_delta, rate_or_none
 from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
@@ -94,7 +94,7 @@ def anchor_ranks(n: int) -> Counts:
 @lru_cache(maxsize=256)
 def band_of(n: int, delta: float, top: float | None = None) -> Band:
     """Return the band of n points, proved to fail with at most delta: eq. (36), and eq. (120) with a top."""
-    n, delta, top = check_count("n", n), check_delta("delta", delta), check_top("top", top)
+    n, delta, top = check_count("n", n), check_delta("delta", delta), rate_or_none("top", top)
     if n > MOST_POINTS:
         raise InputError(f"a curve takes at most {MOST_POINTS:,} scores of a class, got {n:,}")
     ranks = anchor_ranks(n)
@@ -332,7 +332,7 @@ class Given(Strategy):
             )
         object.__setattr__(self, "threshold", unsigned_zero(number))
         for name in ("top_fpr", "top_fnr"):
-            object.__setattr__(self, name, check_top(name, getattr(self, name)))
+            object.__setattr__(self, name, rate_or_none(name, getattr(self, name)))
 
     def ranks(self, asked: Sequence[Asked], n: Sequence[int]) -> Iterator[Rank]:
         """Yield nothing, since the needed ranks depend on counts."""

@@ -352,7 +352,7 @@ class CurveRequest:
         for name in ("delta_fpr", "delta_fnr"):
             object.__setattr__(self, name, arguments.check_delta(name, getattr(self, name)))
         for name in ("top_fpr", "top_fnr"):
-            object.__setattr__(self, name, arguments.check_top(name, getattr(self, name)))
+            object.__setattr__(self, name, arguments.rate_or_none(name, getattr(self, name)))
 
     @classmethod
     def of_curve(cls, curve: Curve, anomaly_label: object = 1) -> "CurveRequest":
@@ -496,10 +496,8 @@ def certify_curve_labelled(
         return asked.certify_scores(wide[~mask], wide[mask])
     found = groups_beside(scores, values.size, by)
     if together:
-        each = [
-            floats.shared_together(delta, len(found.values)) for delta in (asked.delta_fpr, asked.delta_fnr)
-        ]
-        asked = replace(asked, delta_fpr=each[0], delta_fnr=each[1])
+        own = [floats.shared_together(one, len(found.values)) for one in (asked.delta_fpr, asked.delta_fnr)]
+        asked = replace(asked, delta_fpr=own[0], delta_fnr=own[1])
     order = np.argsort(found.codes, kind="stable")
     ends = np.cumsum(np.bincount(found.codes, minlength=len(found.values)))
     return {

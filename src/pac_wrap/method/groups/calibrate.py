@@ -72,9 +72,7 @@ class Block(Ranks):
         self.n = np.stack([sizes - anomalous, anomalous])
         ends = np.cumsum(self.n, axis=1)
         divided = keys[np.flatnonzero(~marks)], keys[np.flatnonzero(marks)]
-        self.classes = [
-            Segments(divided[label], ends[label] - self.n[label], self.n[label]) for label in (0, 1)
-        ]
+        self.classes = [Segments(own, end - n, n) for own, end, n in zip(divided, ends, self.n, strict=True)]
         self.together = Segments(keys, starts[:-1], sizes)
 
     @classmethod

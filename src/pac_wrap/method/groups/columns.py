@@ -142,9 +142,7 @@ class Columns:
             traffic = Traffic(few + found, None, found, None, own["errors"][0] + right, right, None)
         certified, clauses = not all(map(isnan, own["ceilings"])), []
         for label, one in enumerate(asked_of(request.guarantee)):
-            rate, delta, errors, edge, ceiling, level, n, digest, beyond = (
-                own[name][label] for name in _TOLD
-            )
+            rate, delta, errors, edge, ceiling, level, n, digest, beyond = (own[of][label] for of in _TOLD)
             # the smallest threshold above the number below zero is -0.0, which has its own key
             key = MINUS if isnan(edge) else floats.order_key(edge) - (not edge and copysign(1.0, edge) < 0.0)
             found, points = Found(rate, delta, errors, key, ceiling, level), (n, as_digest(digest))

@@ -201,10 +201,7 @@ def bounds(n: "Counts", errors: "Counts", budget: "Counts", delta: float) -> "tu
 
 def counted_bounds(n: "Counts", errors: "Counts", level: "Numbers | float") -> "tuple[Numbers, Numbers]":
     """Return the lower and the upper bound of each rate, each failing with a level: eq. (59), eq. (114)."""
-    low = np.where(
-        errors > 0, beta_quantile(np.maximum(errors, 1), n - errors + 1.0, level, above=False), 0.0
-    )
-    high = np.where(
-        errors < n, beta_quantile(errors + 1.0, np.maximum(n - errors, 1.0), level, above=True), 1.0
-    )
+    some, others = np.maximum(errors, 1), np.maximum(n - errors, 1.0)
+    low = np.where(errors > 0, beta_quantile(some, n - errors + 1.0, level, above=False), 0.0)
+    high = np.where(errors < n, beta_quantile(errors + 1.0, others, level, above=True), 1.0)
     return low * (1.0 - _OUTWARDS), np.minimum(1.0, high * (1.0 + _OUTWARDS))

@@ -69,11 +69,8 @@ class Weighting:
         return Draws(self.bound, self.seed, (self.normal is not None, self.anomalous is not None))
 
     def __str__(self) -> str:
-        parts = [
-            f"{name} points drawn from {size:,}"
-            for name, size in (("normal", self.normal), ("anomalous", self.anomalous))
-            if size is not None
-        ]
+        sizes = {"normal": self.normal, "anomalous": self.anomalous}
+        parts = [f"{name} points drawn from {size:,}" for name, size in sizes.items() if size is not None]
         of = "weights between two bounds each" if self.intervals else "weights"
         seed = f"seed {self.seed} drawn by the system"
         if self.chosen:

@@ -52,6 +52,7 @@ class Ranks(Protocol):
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
         """Find the ranks that will be needed all at once, if that is cheaper."""
+        return
 
 
 class OneGroup(Ranks):
@@ -59,7 +60,7 @@ class OneGroup(Ranks):
 
     def __init__(self, ranked: Sequence[floats.Floats | Ranked]) -> None:
         self._ranked = ranked
-        self.n = [one.size for one in ranked]
+        self.n: list[int] = [one.size for one in ranked]
 
     def at(self, p: int, k: int) -> int:
         return floats.order_key(kth_smallest(self._ranked[p], k)) if 0 < k <= self.n[p] else MINUS
@@ -625,9 +626,7 @@ class Hold(Strategy):
             # without a certified ceiling there is no threshold
             key = key_of(one, ranks, p, choose(rate == rate, errors, NO_COUNT))
             found[p] = Found(rate, delta, budget, key, ceiling, one.promise.delta)
-        counted = [
-            own for own, one in zip(found, alone, strict=True) if one.promise is None and own is not None
-        ]
+        counted = [own for own, one in zip(found, alone, strict=True) if own and one.promise is None]
         # the largest ceiling binds, and a missing ceiling leaves the class without a threshold
         bound = max(counted, key=lambda own: own.ceiling) if len(counted) > 1 else counted[0]
         lost = any(isinstance(own.rate, float) and own.rate != own.rate for own in counted)

@@ -384,10 +384,9 @@ def calibrate_traffic(
     if together:
         raise InputError("together is for groups; give by too, or remove it")
     given, values, verdicts = as_traffic(scores, reviews)
-    kind = arguments.type_of(
-        given, *([] if anomalous is None else [arguments.as_array(anomalous, "anomalous")])
-    )
-    request = request_of(asked, int(np.isnan(values).sum()), anomalous, independent)
+    labelled = arguments.as_array([] if anomalous is None else anomalous, "anomalous")
+    kind = arguments.type_of(given, labelled)
+    request = request_of(asked, int(np.isnan(values).sum()), labelled, independent)
     some = given if kind != "float64" or given.dtype == np.float64 else values
     drawn = np.zeros(some.size, dtype=bool)
     if audits is not None:
@@ -428,9 +427,8 @@ def certify_traffic_groups(
     """Return the certificate of groups of traffic; a point without a score has the score -inf."""
     given, values, verdicts = as_traffic(scores, reviews)
     values = np.where(np.isnan(values), -np.inf, values)
-    return certified(
-        request, values, verdicts == 1, groups_beside(scores, values.size, groups), arguments.type_of(given)
-    )
+    found = groups_beside(scores, values.size, groups)
+    return certified(request, values, verdicts == 1, found, arguments.type_of(given))
 
 
 def certify_traffic(source: Source, unscored: int, guarantee: object, audits: bool = False) -> Certificate:
