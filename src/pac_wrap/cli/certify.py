@@ -11,7 +11,7 @@ from typer import Option
 
 from pac_wrap.base.text import amount
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Labelled, Promised, Reading, keep_apart
+from pac_wrap.cli.options import Labelled, Promised, Reading, keep_apart, option
 from pac_wrap.cli.process import FAILED, in_options, progress_bar, say
 from pac_wrap.errors import InputError
 
@@ -27,43 +27,30 @@ _TOP: Final = "The largest {} bound that matters; smaller bounds become lower. C
 
 def calibrate(
     *,
-    max_fpr: Annotated[
-        list[str] | None,
-        Option(
-            help="Ceiling of the false positive rate, or none; by default 0.05. With --kind it holds for"
-            " every kind; repeat it as 'stolen=0.02' for single kinds, and '*=0.05' for all kinds together."
-        ),
-    ] = None,
-    max_fnr: Annotated[
-        list[str] | None, Option(help="Ceiling of the false negative rate, in the same way.")
-    ] = None,
+    max_fpr: list[str] | None = option(
+        "Ceiling of the false positive rate, or none; by default 0.05. With --kind it holds for every kind;"
+        " repeat it as 'stolen=0.02' for single kinds, and '*=0.05' for all kinds together."
+    ),
+    max_fnr: list[str] | None = option("Ceiling of the false negative rate, in the same way."),
     promised: Promised,
     reading: Reading,
-    together: Annotated[
-        bool, Option("--together", help="With --group: the promises of all groups hold together.")
-    ] = False,
-    pool: Annotated[
-        bool,
-        Option(
-            "--pool",
-            help="With --group: groups with too few labels share one rule, promised for their mixture.",
-        ),
-    ] = False,
+    together: bool = option(
+        "With --group: the promises of all groups hold together.", "--together", default=False
+    ),
+    pool: bool = option(
+        "With --group: groups with too few labels share one rule, promised for their mixture.",
+        "--pool",
+        default=False,
+    ),
     overlap: options.OverlapWord = None,
-    output: Annotated[Path | None, Option("--output", "-o", help="Where to save the certificate.")] = None,
-    report: Annotated[
-        Path | None,
-        Option(
-            help="Also write a report: .html, .md, .json, .svg or .png; this loads the scores into memory."
-        ),
-    ] = None,
-    prevalence: Annotated[
-        str | None,
-        Option(
-            help="With --report: the share of anomalies among future points, 0.01 or a range such as"
-            " 0.01-0.03; by default the share in the table."
-        ),
-    ] = None,
+    output: Path | None = option("Where to save the certificate.", "--output", "-o"),
+    report: Path | None = option(
+        "Also write a report: .html, .md, .json, .svg or .png; this loads the scores into memory."
+    ),
+    prevalence: str | None = option(
+        "With --report: the share of anomalies among future points, 0.01 or a range such as 0.01-0.03; by"
+        " default the share in the table."
+    ),
     form: options.Form = "text",
     quiet: options.Quiet = False,
 ) -> None:
@@ -285,16 +272,14 @@ def curve(
     reading: Annotated[Labelled, "tables score label anomaly_label leave_out delimiter engine master"],
     delta_fpr: options.DeltaFpr = None,
     delta_fnr: options.DeltaFnr = None,
-    top_fpr: Annotated[float | None, Option(help=_TOP.format("FPR"))] = None,
-    top_fnr: Annotated[float | None, Option(help=_TOP.format("FNR"))] = None,
-    output: Annotated[Path | None, Option("--output", "-o", help="Where to save the curve.")] = None,
-    report: Annotated[Path | None, Option(help="Also draw it: .svg, .png or .pdf.")] = None,
-    max_fpr: Annotated[float | None, Option(help="Choose the threshold that keeps this FPR ceiling.")] = None,
-    max_fnr: Annotated[float | None, Option(help="Choose the threshold that keeps this FNR ceiling.")] = None,
-    at: Annotated[float | None, Option(help="Choose this threshold.")] = None,
-    certificate: Annotated[
-        Path | None, Option(help="Where to save the certificate of the chosen threshold.")
-    ] = None,
+    top_fpr: float | None = option(_TOP.format("FPR")),
+    top_fnr: float | None = option(_TOP.format("FNR")),
+    output: Path | None = option("Where to save the curve.", "--output", "-o"),
+    report: Path | None = option("Also draw it: .svg, .png or .pdf."),
+    max_fpr: float | None = option("Choose the threshold that keeps this FPR ceiling."),
+    max_fnr: float | None = option("Choose the threshold that keeps this FNR ceiling."),
+    at: float | None = option("Choose this threshold."),
+    certificate: Path | None = option("Where to save the certificate of the chosen threshold."),
     form: options.Form = "text",
 ) -> None:
     """Bound both error rates at every threshold together, so that you may choose one after looking.
@@ -343,15 +328,14 @@ def compare(
     score: Annotated[list[str], Option("--score", help="A column of scores; repeat it for each detector.")],
     label: options.Label,
     promised: Annotated[Promised, "delta_fpr delta_fnr confidence"],
-    max_fpr: Annotated[str, Option(help="Ceiling of the false positive rate, or none.")] = "0.05",
-    max_fnr: Annotated[str, Option(help="Ceiling of the false negative rate, or none.")] = "0.05",
+    max_fpr: str = option("Ceiling of the false positive rate, or none.", default="0.05"),
+    max_fnr: str = option("Ceiling of the false negative rate, or none.", default="0.05"),
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     delimiter: options.Delimiter = None,
-    key: Annotated[
-        str | None,
-        Option(help="The column that identifies rows, if each table has other scores of the same rows."),
-    ] = None,
+    key: str | None = option(
+        "The column that identifies rows, if each table has other scores of the same rows."
+    ),
     form: options.Form = "text",
 ) -> None:
     """Compare several detectors by the error rates they certify; all bounds hold together and share delta.
@@ -397,9 +381,9 @@ def recalibrate(
     certificate: options.CertificateFile,
     reading: Annotated[Reading, "tables score label review answers key anomaly_label leave_out delimiter"],
     output: Annotated[Path, Option("--output", "-o", help="Where to save the new certificate.")],
-    own_delta: Annotated[
-        bool, Option("--own-delta", help="Give each certificate a delta of its own, instead of a share.")
-    ] = False,
+    own_delta: bool = option(
+        "Give each certificate a delta of its own, instead of a share.", "--own-delta", default=False
+    ),
 ) -> None:
     """Certify the same ceilings again from new points; the new certificate names the old one.
 

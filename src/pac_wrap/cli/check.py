@@ -5,10 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Labelled, Reading, check_division, division_of, load_any
+from pac_wrap.cli.options import Labelled, Reading, check_division, division_of, load_any, option
 from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError, PACWrapWarning
 
@@ -163,9 +162,9 @@ def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:
 
 def show(
     certificate: options.CertificateFile,
-    form: Annotated[
-        Literal["text", "markdown", "json"], Option("--format", help="Show text, markdown or json.")
-    ] = "text",
+    form: Literal["text", "markdown", "json"] = option(
+        "Show text, markdown or json.", "--format", default="text"
+    ),
 ) -> None:
     """Show what a certificate or a curve promises, after checking that its file is whole and consistent.
 
@@ -187,24 +186,16 @@ def show(
 
 def worth(
     certificate: options.CertificateFile,
-    prevalence: Annotated[
-        str | None, Option(help="Share of anomalies among future points: 0.01, or a range: 0.01-0.03.")
-    ] = None,
-    per: Annotated[
-        int | None,
-        Option(min=1, help="With --prevalence: the number of points to count the work for; by default 1000."),
-    ] = None,
-    unlabelled: Annotated[
-        list[str] | None, Option(help="A table of new points without labels; may be repeated.")
-    ] = None,
-    score: Annotated[str | None, Option(help="With --unlabelled: the column of its scores.")] = None,
-    points: Annotated[
-        int | None,
-        Option("--next", min=1, help="How many points come next, to bound the errors among them."),
-    ] = None,
-    delta: Annotated[
-        float | None, Option(help="Chance that a bound from counted points, or one for --next, fails.")
-    ] = None,
+    prevalence: str | None = option("Share of anomalies among future points: 0.01, or a range: 0.01-0.03."),
+    per: int | None = option(
+        "With --prevalence: the number of points to count the work for; by default 1000.", min=1
+    ),
+    unlabelled: list[str] | None = option("A table of new points without labels; may be repeated."),
+    score: str | None = option("With --unlabelled: the column of its scores."),
+    points: int | None = option(
+        "How many points come next, to bound the errors among them.", "--next", min=1
+    ),
+    delta: float | None = option("Chance that a bound from counted points, or one for --next, fails."),
     delimiter: options.Delimiter = None,
     form: options.Form = "text",
 ) -> None:

@@ -9,10 +9,10 @@ from shutil import copyfileobj
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Literal, cast
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Promised, keep_apart
+from pac_wrap.cli.options import Promised, keep_apart, option
 from pac_wrap.cli.process import FAILED, progress_bar, say, standard_output
 from pac_wrap.errors import InputError
 
@@ -60,25 +60,16 @@ def decide(
     tables: options.Tables,
     score: options.Score,
     group: options.Group = None,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Where to write: .parquet, .csv, .csv.gz or .jsonl.")
-    ] = None,
-    form: Annotated[
-        Format | None,
-        Option(
-            "--format",
-            help="Format on standard output, a pipe or a device: jsonl, csv or parquet; by default the format"
-            " of the table, and csv for Parquet and NumPy.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Path | None = option("Where to write: .parquet, .csv, .csv.gz or .jsonl.", "--output", "-o"),
+    form: Format | None = option(
+        "Format on standard output, a pipe or a device: jsonl, csv or parquet; by default the format of the"
+        " table, and csv for Parquet and NumPy.",
+        "--format",
+        show_default=False,
+    ),
     delimiter: options.Delimiter = None,
-    on_missing: Annotated[
-        OnMissing, Option(help="Abstain on rows without a score, or stop there.")
-    ] = "abstain",
-    source_column: Annotated[
-        str | None, Option(help="The name of a new column with the file that each row came from.")
-    ] = None,
+    on_missing: OnMissing = option("Abstain on rows without a score, or stop there.", default="abstain"),
+    source_column: str | None = option("The name of a new column with the file that each row came from."),
     quiet: options.Quiet = False,
 ) -> None:
     """Add a verdict (1 anomaly, 0 normal, -1 abstain) and a prediction set to every row of a table.
@@ -238,41 +229,26 @@ def sql(
     ],
     score: options.Score = "score",
     group: options.Group = None,
-    join_table: Annotated[
-        str | None,
-        Option(help="For a certificate of groups: print a table of rules with this name, and a join."),
-    ] = None,
-    dialect: Annotated[
-        Literal["duckdb", "postgres", "spark", "ansi"], Option(help="duckdb, postgres, spark or ansi.")
-    ] = "duckdb",
-    calibrate: Annotated[
-        bool, Option("--calibrate", help="Print the next statement that calibrates a table.")
-    ] = False,
-    table: Annotated[
-        str | None, Option(help="With --calibrate: the table or view, such as schema.table.")
-    ] = None,
-    label: Annotated[
-        str | None,
-        Option(help="With --calibrate: the column of labels; by default label."),
-    ] = None,
-    review: Annotated[
-        str | None, Option(help="With --calibrate, of traffic: the column of what reviews found.")
-    ] = None,
+    join_table: str | None = option(
+        "For a certificate of groups: print a table of rules with this name, and a join."
+    ),
+    dialect: Literal["duckdb", "postgres", "spark", "ansi"] = option(
+        "duckdb, postgres, spark or ansi.", default="duckdb"
+    ),
+    calibrate: bool = option(
+        "Print the next statement that calibrates a table.", "--calibrate", default=False
+    ),
+    table: str | None = option("With --calibrate: the table or view, such as schema.table."),
+    label: str | None = option("With --calibrate: the column of labels; by default label."),
+    review: str | None = option("With --calibrate, of traffic: the column of what reviews found."),
     anomaly_label: options.AnomalyLabel = None,
-    max_fpr: Annotated[
-        str | None, Option(help="Ceiling of the false positive rate, or none; by default 0.05.")
-    ] = None,
-    max_fnr: Annotated[
-        str | None, Option(help="Ceiling of the false negative rate, or none; by default 0.05.")
-    ] = None,
+    max_fpr: str | None = option("Ceiling of the false positive rate, or none; by default 0.05."),
+    max_fnr: str | None = option("Ceiling of the false negative rate, or none; by default 0.05."),
     overlap: options.OverlapWord = None,
-    answers: Annotated[
-        Path | None,
-        Option(help="With --calibrate: the answers so far, CSV with headers; - is standard input."),
-    ] = None,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="With --calibrate: where to save the certificate.")
-    ] = None,
+    answers: Path | None = option(
+        "With --calibrate: the answers so far, CSV with headers; - is standard input."
+    ),
+    output: Path | None = option("With --calibrate: where to save the certificate.", "--output", "-o"),
 ) -> None:
     """Print a rule as an exact SQL expression; it abstains on NaN and NULL.
 

@@ -10,7 +10,7 @@ import typer
 from typer import Option
 
 from pac_wrap.cli import options
-from pac_wrap.cli.options import check_division, division_of, keep_apart, load_any
+from pac_wrap.cli.options import check_division, division_of, keep_apart, load_any, option
 from pac_wrap.cli.process import FAILED, progress_bar, say
 from pac_wrap.errors import InputError
 
@@ -141,32 +141,21 @@ def monitor(
     state: Annotated[
         Path, Option(help="The file that keeps the state of the monitor between runs; created if missing.")
     ],
-    label: Annotated[
-        str | None, Option(help="The column of labels: 0/1 or true/false, empty for rows without a label.")
-    ] = None,
+    label: str | None = option("The column of labels: 0/1 or true/false, empty for rows without a label."),
     review: options.Review = None,
     group: options.Group = None,
-    batch: Annotated[
-        str | None,
-        Option(help="The column that names the batch of each row; the rows of a batch count together."),
-    ] = None,
-    curve: Annotated[
-        Path | None, Option(help="A curve made by pac-wrap curve, to monitor scores without labels too.")
-    ] = None,
-    alpha: Annotated[float, Option(help="Chance that the monitor ever raises a false alarm.")] = 0.01,
-    name: Annotated[
-        str | None, Option("--id", help="The name of this batch; a name that was used before is refused.")
-    ] = None,
-    late: Annotated[
-        bool, Option("--late", help="The rows were monitored before without labels or reviews.")
-    ] = False,
+    batch: str | None = option(
+        "The column that names the batch of each row; the rows of a batch count together."
+    ),
+    curve: Path | None = option("A curve made by pac-wrap curve, to monitor scores without labels too."),
+    alpha: float = option("Chance that the monitor ever raises a false alarm.", default=0.01),
+    name: str | None = option("The name of this batch; a name that was used before is refused.", "--id"),
+    late: bool = option("The rows were monitored before without labels or reviews.", "--late", default=False),
     anomaly_label: options.AnomalyLabel = None,
     delimiter: options.Delimiter = None,
-    form: Annotated[Format, Option("--format", help="Show text, json or prometheus.")] = "text",
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Where to write the result, instead of standard output.")
-    ] = None,
-    report: Annotated[Path | None, Option(help="Also write a page with the evidence over time.")] = None,
+    form: Format = option("Show text, json or prometheus.", "--format", default="text"),
+    output: Path | None = option("Where to write the result, instead of standard output.", "--output", "-o"),
+    report: Path | None = option("Also write a page with the evidence over time."),
 ) -> None:
     """Monitor whether a certificate still keeps its promises; run it as often as you like, on new rows.
 
@@ -205,9 +194,9 @@ def monitor(
     keep_apart(inputs, state, output, report)
     options.check_report(report, "a monitor", options.PAGES)
     marks = label if review is None else review
-    for option, given in (("--anomaly-label", anomaly_label is not None), ("--late", late)):
-        if given and marks is None:
-            raise InputError(f"{option} needs labels; name their column with --label, or --review of traffic")
+    for given, wanted in (("--anomaly-label", anomaly_label is not None), ("--late", late)):
+        if wanted and marks is None:
+            raise InputError(f"{given} needs labels; name their column with --label, or --review of traffic")
     if batch is not None and name is not None:
         raise InputError("--batch names the batch of each row already; remove --id")
     columns = Columns(score, marks, group, anomaly_label, batch)

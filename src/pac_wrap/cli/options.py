@@ -5,7 +5,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import partial, update_wrapper
 from glob import glob
 from importlib import import_module
@@ -47,22 +47,7 @@ See how many labels you need:
 pac-wrap --help lists all commands."""
 # what Python calls a value, and what one writes
 _WORDS: Final = {"str": "text", "int": "number", "float": "number", "path": "file", "file": "file"}
-_COLUMNS: Final = (
-    *(
-        "score",
-        "label",
-        "group",
-        "kind",
-        "unit",
-        "weight",
-        "time",
-        "series",
-        "batch",
-        "key",
-        "review",
-        "audit",
-    ),
-)
+_COLUMNS: Final = "score label group kind unit weight time series batch key review audit"
 # choices longer than this would be broken in the middle of a word; the help of the option names them
 _LONGEST: Final = 14
 # the panels of a long help; an option that would be alone in its panel stands among the others
@@ -119,6 +104,11 @@ OverlapWord = Annotated[
         " if the classes overlap. algorithm1: the strategy of the paper."
     ),
 ]
+
+
+def option(help: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """Return the default of a parameter or of a field, beside the option that `expanded` makes of it."""
+    return field(default=default, metadata={"option": Option(*names, help=help, **more)})
 
 
 class Commands(TyperGroup):
@@ -182,7 +172,7 @@ def _written(param: Any, ctx: Any) -> str | None:
     """Return the word in brackets after an option; a switch has none."""
     if getattr(param, "is_flag", False):
         return None
-    if param.name in _COLUMNS:
+    if param.name in _COLUMNS.split():
         return "<column>"
     words: str = param.display_type(ctx)
     kind = re.sub(r"^list\[(.*)\]$", r"\1", words.strip("<>")).removesuffix(" range")
@@ -214,94 +204,60 @@ class Reading:
 
     tables: Tables
     score: Score
-    label: Annotated[
-        str | None, Option("--label", help="The column of labels: 0/1 or true/false; traffic needs none.")
-    ] = None
+    label: str | None = option("The column of labels: 0/1 or true/false; traffic needs none.")
     anomaly_label: AnomalyLabel = None
     leave_out: LeaveOut = None
-    kind: Annotated[
-        str | None,
-        Option(help="The column that names the kind of each point; the ceilings hold for every kind."),
-    ] = None
+    kind: str | None = option(
+        "The column that names the kind of each point; the ceilings hold for every kind."
+    )
     group: Group = None
     review: Review = None
-    answers: Annotated[
-        list[str] | None,
-        Option(help="A file with reviews, such as pac-wrap review writes, filled in; may be repeated."),
-    ] = None
-    key: Annotated[
-        str | None, Option("--key", help="With --answers: the column that identifies rows, in all tables.")
-    ] = None
-    audit: Annotated[
-        str | None, Option(help="With --audits: the column that is 1 for points that this coin drew, else 0.")
-    ] = None
-    unit: Annotated[
-        str | None,
-        Option(
-            help="The column of units, such as machines, patients or days. Units are independent, and rows of"
-            " one unit may depend on each other. The promise is about a random row of a random future unit."
-        ),
-    ] = None
-    per: Annotated[
-        Literal["event", "day", "both"] | None,
-        Option(
-            help="With --unit: what counts instead of rows. event: whether an anomaly of several rows is"
-            " noticed. day: whether a unit has too many false alarms. both: one and the other."
-        ),
-    ] = None
-    alarms: Annotated[
-        int | None, Option(min=1, help="With --per event: alarms that notice an event; by default 1.")
-    ] = None
-    first: Annotated[
-        int | None, Option(min=1, help="With --per event: among how many of its first rows; by default all.")
-    ] = None
-    more_than: Annotated[
-        int | None, Option(min=0, help="With --per day: the false alarms allowed a day; by default 0.")
-    ] = None
-    weight: Annotated[
-        str | None,
-        Option(
-            help="The column of weights: how much more likely each row is in the future than at calibration."
-            " Rows are drawn by weight, in their order."
-        ),
-    ] = None
-    weight_bound: Annotated[
-        float | None, Option(help="With --weight: a bound that no weight exceeds, in the table or elsewhere.")
-    ] = None
-    time: Annotated[
-        str | None, Option(help="The column of times, which orders the rows; their dependence is estimated.")
-    ] = None
-    series: Annotated[
-        str | None, Option(help="With --time: the column that names the series of each row.")
-    ] = None
-    every: Annotated[int | None, Option(min=1, help="With --time: take every n-th step of a series.")] = None
-    hold_out: Annotated[
-        float | None,
-        Option(help="With --series: share of whole series to set aside for a check of the rule."),
-    ] = None
-    seed: Annotated[
-        int | None,
-        Option(
-            min=0,
-            help="Fixes which series --hold-out draws, or which points --weight draws. For --weight the"
-            " system draws the seed by default; one of your own must not have been tried before.",
-        ),
-    ] = None
+    answers: list[str] | None = option(
+        "A file with reviews, such as pac-wrap review writes, filled in; may be repeated."
+    )
+    key: str | None = option("With --answers: the column that identifies rows, in all tables.")
+    audit: str | None = option("With --audits: the column that is 1 for points that this coin drew, else 0.")
+    unit: str | None = option(
+        "The column of units, such as machines, patients or days. Units are independent, and rows of one"
+        " unit may depend on each other. The promise is about a random row of a random future unit."
+    )
+    per: Literal["event", "day", "both"] | None = option(
+        "With --unit: what counts instead of rows. event: whether an anomaly of several rows is noticed."
+        " day: whether a unit has too many false alarms. both: one and the other."
+    )
+    alarms: int | None = option("With --per event: alarms that notice an event; by default 1.", min=1)
+    first: int | None = option("With --per event: among how many of its first rows; by default all.", min=1)
+    more_than: int | None = option("With --per day: the false alarms allowed a day; by default 0.", min=0)
+    weight: str | None = option(
+        "The column of weights: how much more likely each row is in the future than at calibration. Rows are"
+        " drawn by weight, in their order."
+    )
+    weight_bound: float | None = option(
+        "With --weight: a bound that no weight exceeds, in the table or elsewhere."
+    )
+    time: str | None = option("The column of times, which orders the rows; their dependence is estimated.")
+    series: str | None = option("With --time: the column that names the series of each row.")
+    every: int | None = option("With --time: take every n-th step of a series.", min=1)
+    hold_out: float | None = option(
+        "With --series: share of whole series to set aside for a check of the rule."
+    )
+    seed: int | None = option(
+        "Fixes which series --hold-out draws, or which points --weight draws. For --weight the system draws"
+        " the seed by default; one of your own must not have been tried before.",
+        min=0,
+    )
     delimiter: Delimiter = None
-    engine: Annotated[
-        Engine, Option(help="The engine that reads the tables: duckdb, spark or dask, with the same result.")
-    ] = "duckdb"
-    master: Annotated[
-        str | None,
-        Option(
-            help="The cluster of --engine: the master of Spark, such as local[2] or spark://host:7077, or the"
-            " address of the Dask scheduler; by default this machine."
-        ),
-    ] = None
+    engine: Engine = option(
+        "The engine that reads the tables: duckdb, spark or dask, with the same result.", default="duckdb"
+    )
+    master: str | None = option(
+        "The cluster of --engine: the master of Spark, such as local[2] or spark://host:7077, or the address"
+        " of the Dask scheduler; by default this machine."
+    )
 
     def __post_init__(self) -> None:
         event, day = (None if self.per in (None, other) else True for other in ("day", "event"))
-        for option, value, needed, other in (
+        for given, value, needed, other in (
             ("--per", self.per, "--unit", self.unit),
             ("--alarms", self.alarms, "--per event", event),
             ("--first", self.first, "--per event", event),
@@ -314,13 +270,10 @@ class Reading:
             ("--key", self.key, "--answers", self.answers or None),
         ):
             if value is not None and other is None:
-                raise InputError(f"{option} works only with {needed}; add {needed}, or remove {option}")
-        if self.leave_out and self.engine != "duckdb":
-            raise InputError(
-                f"--leave-out works only with DuckDB; remove --leave-out or --engine {self.engine}"
-            )
-        if self.answers and self.engine != "duckdb":
-            raise InputError(f"--answers works only with DuckDB; remove --answers or --engine {self.engine}")
+                raise InputError(f"{given} works only with {needed}; add {needed}, or remove {given}")
+        for given, value in (("--leave-out", self.leave_out), ("--answers", self.answers)):
+            if value and self.engine != "duckdb":
+                raise InputError(f"{given} works only with DuckDB; remove {given} or --engine {self.engine}")
         if self.master is not None and self.engine == "duckdb":
             raise InputError("--master needs --engine spark or --engine dask; DuckDB runs on this machine")
 
@@ -445,54 +398,33 @@ class Promised:
 
     delta_fpr: DeltaFpr = None
     delta_fnr: DeltaFnr = None
-    confidence: Annotated[
-        float | None, Option(help="Confidence that both ceilings hold together, instead of the deltas.")
-    ] = None
-    max_alarms: Annotated[
-        str | None,
-        Option(help="Of traffic: ceiling of the alarms, a share of all points, or points such as 20/50000."),
-    ] = None
-    max_false_alarms: Annotated[
-        str | None, Option(help="Of traffic: ceiling of the false alarms, a share of all points or 20/50000.")
-    ] = None
-    min_precision: Annotated[
-        float | None, Option(help="Of traffic: the least share of alarms that are right.")
-    ] = None
-    review_rate: Annotated[
-        float | None,
-        Option(
-            help="The chance that an alarm is reviewed, by a coin; otherwise what was not counts as normal."
-        ),
-    ] = None
-    mistaken: Annotated[
-        float | None, Option(help="The largest chance that a reviewer calls a normal point an anomaly.")
-    ] = None
-    max_anomalies: Annotated[
-        float | None,
-        Option(help="The largest share of anomalies in traffic, for a ceiling of the FPR from traffic."),
-    ] = None
-    audits: Annotated[
-        float | None,
-        Option(
-            help="The chance that a point is drawn for audit, by a coin, whatever its score; for --max-fnr of"
-            " traffic."
-        ),
-    ] = None
-    shift: Annotated[
-        str | None,
-        Option(
-            help="Distribution shift to tolerate: tv:0.02, ratio:2, kl:0.01 or chi2:0.1; tv:0.02,none is for"
-            " the normal points only."
-        ),
-    ] = None
-    label_noise: Annotated[
-        str | None,
-        Option(
-            help="Label noise to tolerate: 0.05 is the largest share of points under a label that belong to"
-            " the other class; in 0.05:0.01, 0.01 is the largest share of a class under another label;"
-            " none,0.05 is for the anomalous points only."
-        ),
-    ] = None
+    confidence: float | None = option("Confidence that both ceilings hold together, instead of the deltas.")
+    max_alarms: str | None = option(
+        "Of traffic: ceiling of the alarms, a share of all points, or points such as 20/50000."
+    )
+    max_false_alarms: str | None = option(
+        "Of traffic: ceiling of the false alarms, a share of all points or 20/50000."
+    )
+    min_precision: float | None = option("Of traffic: the least share of alarms that are right.")
+    review_rate: float | None = option(
+        "The chance that an alarm is reviewed, by a coin; otherwise what was not counts as normal."
+    )
+    mistaken: float | None = option("The largest chance that a reviewer calls a normal point an anomaly.")
+    max_anomalies: float | None = option(
+        "The largest share of anomalies in traffic, for a ceiling of the FPR from traffic."
+    )
+    audits: float | None = option(
+        "The chance that a point is drawn for audit, by a coin, whatever its score; for --max-fnr of traffic."
+    )
+    shift: str | None = option(
+        "Distribution shift to tolerate: tv:0.02, ratio:2, kl:0.01 or chi2:0.1; tv:0.02,none is for the"
+        " normal points only."
+    )
+    label_noise: str | None = option(
+        "Label noise to tolerate: 0.05 is the largest share of points under a label that belong to the other"
+        " class; in 0.05:0.01, 0.01 is the largest share of a class under another label; none,0.05 is for"
+        " the anomalous points only."
+    )
 
     @property
     def of_traffic(self) -> dict[str, Any]:
@@ -532,13 +464,11 @@ def expanded(command: Callable[..., None]) -> Any:
     for one in signature(command).parameters.values():
         kind, *named = get_args(one.annotation) or (one.annotation,)
         if not is_dataclass(kind):
-            found.append(one.replace(kind=Parameter.KEYWORD_ONLY))
+            found.append(_parameter(one.name, one.annotation, one.default))
             continue
         own = [part for part in fields(kind) if not named or part.name in named[0].split()]
         groups[one.name] = kind, [part.name for part in own]
-        for part in own:
-            default = Parameter.empty if part.default is MISSING else part.default
-            found.append(Parameter(part.name, Parameter.KEYWORD_ONLY, default=default, annotation=part.type))
+        found += [_parameter(part.name, part.type, part) for part in own]
 
     def with_options(**given: Any) -> None:
         made = {name: kind(**{one: given.pop(one) for one in own}) for name, (kind, own) in groups.items()}
@@ -548,6 +478,14 @@ def expanded(command: Callable[..., None]) -> Any:
     made.__signature__ = Signature(found)
     made.__annotations__ = {one.name: one.annotation for one in found}
     return made
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    if isinstance(default, Field):
+        if "option" in default.metadata:
+            annotation = Annotated[annotation, default.metadata["option"]]
+        default = Parameter.empty if default.default is MISSING else default.default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def check_traffic(of_traffic: bool, reading: Reading, **others: Any) -> None:

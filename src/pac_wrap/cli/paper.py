@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from pac_wrap.base.text import visible
+from pac_wrap.cli.options import option
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
@@ -27,21 +28,16 @@ def reproduce(
         list[str],
         Argument(help="Experiments: q1, q2, q3, q4, shift, nasa, smd, watch, groups, adbench, or all."),
     ],
-    trials: Annotated[
-        int | None,
-        Option(
-            help="Number of simulated calibrations (by default 4000), splits in q2 (5), seeds in nasa or smd"
-            " (3), orders in watch (20), or divisions in groups (20) or adbench (50)."
-        ),
-    ] = None,
-    seed: Annotated[int, Option(min=0, help="Fixes everything random.")] = 0,
-    quick: Annotated[bool, Option(help="Use less data, for a first look.")] = False,
-    every_channel: Annotated[
-        bool, Option("--all", help="With nasa: use every channel that has enough labelled anomalies.")
-    ] = False,
-    out: Annotated[
-        Path | None, Option(help="Folder for tables (CSV), pages (Markdown) and figures (SVG).")
-    ] = None,
+    trials: int | None = option(
+        "Number of simulated calibrations (by default 4000), splits in q2 (5), seeds in nasa or smd (3),"
+        " orders in watch (20), or divisions in groups (20) or adbench (50)."
+    ),
+    seed: int = option("Fixes everything random.", default=0, min=0),
+    quick: bool = option("Use less data, for a first look.", default=False),
+    every_channel: bool = option(
+        "With nasa: use every channel that has enough labelled anomalies.", "--all", default=False
+    ),
+    out: Path | None = option("Folder for tables (CSV), pages (Markdown) and figures (SVG)."),
 ) -> None:
     """Repeat experiments of the paper on its data, and compare them with the printed numbers.
 

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
-
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Promised, Reading, keep_apart
+from pac_wrap.cli.options import Promised, Reading, keep_apart, option
 from pac_wrap.errors import InputError
 
 
@@ -16,46 +14,36 @@ def plan(
         "max_alarms max_false_alarms min_precision review_rate mistaken max_anomalies audits"
         " shift label_noise",
     ],
-    max_fpr: Annotated[float | None, Option(help="Ceiling of the false positive rate.")] = None,
-    max_fnr: Annotated[float | None, Option(help="Ceiling of the false negative rate.")] = None,
-    delta: Annotated[float, Option(help="Chance that a ceiling does not hold.")] = 0.05,
-    traffic: Annotated[int | None, Option(min=0, help="Number of points of traffic at hand.")] = None,
-    guess_alarms: Annotated[
-        float | None, Option(help="Of traffic: the share of points that should raise an alarm, a guess.")
-    ] = None,
-    guess_precision: Annotated[
-        float | None, Option(help="Of traffic: the share of alarms that review finds right, a guess.")
-    ] = None,
-    guess_prevalence: Annotated[
-        float | None, Option(help="Of traffic: the share of anomalous points, a guess.")
-    ] = None,
-    labels: Annotated[
-        int | None, Option(min=0, help="Show the ceilings that this many labels of one class can certify.")
-    ] = None,
-    normal: Annotated[int | None, Option(min=0, help="Number of normal labels at hand.")] = None,
-    anomalous: Annotated[int | None, Option(min=0, help="Number of anomalous labels at hand.")] = None,
-    pilot: Annotated[
-        list[str] | None,
-        Option(help="Table of a pilot sample with labels, to estimate how many more labels are needed."),
-    ] = None,
-    score: Annotated[str | None, Option(help="With --pilot: the column of scores.")] = None,
-    label: Annotated[str | None, Option(help="With --pilot: the column of labels.")] = None,
+    max_fpr: float | None = option("Ceiling of the false positive rate."),
+    max_fnr: float | None = option("Ceiling of the false negative rate."),
+    delta: float = option("Chance that a ceiling does not hold.", default=0.05),
+    traffic: int | None = option("Number of points of traffic at hand.", min=0),
+    guess_alarms: float | None = option(
+        "Of traffic: the share of points that should raise an alarm, a guess."
+    ),
+    guess_precision: float | None = option(
+        "Of traffic: the share of alarms that review finds right, a guess."
+    ),
+    guess_prevalence: float | None = option("Of traffic: the share of anomalous points, a guess."),
+    labels: int | None = option("Show the ceilings that this many labels of one class can certify.", min=0),
+    normal: int | None = option("Number of normal labels at hand.", min=0),
+    anomalous: int | None = option("Number of anomalous labels at hand.", min=0),
+    pilot: list[str] | None = option(
+        "Table of a pilot sample with labels, to estimate how many more labels are needed."
+    ),
+    score: str | None = option("With --pilot: the column of scores."),
+    label: str | None = option("With --pilot: the column of labels."),
     anomaly_label: options.AnomalyLabel = None,
     leave_out: options.LeaveOut = None,
     delimiter: options.Delimiter = None,
-    sequential: Annotated[
-        bool, Option("--sequential", help="Plan for repeated looks at labels as they come.")
-    ] = False,
-    every: Annotated[
-        int | None, Option(help="With --sequential: labels of a class between two looks; by default 20.")
-    ] = None,
-    up_to: Annotated[
-        int | None, Option(help="With --sequential: labels of a class at the last look; by default 2000.")
-    ] = None,
-    true_rate: Annotated[
-        list[float] | None,
-        Option(help="With --sequential: a true error rate to plan for; may be repeated."),
-    ] = None,
+    sequential: bool = option(
+        "Plan for repeated looks at labels as they come.", "--sequential", default=False
+    ),
+    every: int | None = option("With --sequential: labels of a class between two looks; by default 20."),
+    up_to: int | None = option("With --sequential: labels of a class at the last look; by default 2000."),
+    true_rate: list[float] | None = option(
+        "With --sequential: a true error rate to plan for; may be repeated."
+    ),
     form: options.Form = "text",
 ) -> None:
     """Show how many labels a promise needs, or which promises your labels can keep.
@@ -127,13 +115,11 @@ def plan(
 
 
 def demo(
-    seed: Annotated[int, Option(min=0, help="Fixes the random data and the isolation forest.")] = 0,
-    margin: Annotated[
-        float, Option(min=0.0, help="Distance of the classes in standard deviations; at 3 they overlap.")
-    ] = 5.0,
-    report: Annotated[
-        Path | None, Option(help="Also write a report: .html, .md, .json, .svg or .png.")
-    ] = None,
+    seed: int = option("Fixes the random data and the isolation forest.", default=0, min=0),
+    margin: float = option(
+        "Distance of the classes in standard deviations; at 3 they overlap.", default=5.0, min=0.0
+    ),
+    report: Path | None = option("Also write a report: .html, .md, .json, .svg or .png."),
 ) -> None:
     """See PAC-Wrap at work: wrap an isolation forest on synthetic data and check it on fresh points.
 

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
-
 from pac_wrap.cli import options
-from pac_wrap.cli.options import Promised, Reading, keep_apart
+from pac_wrap.cli.options import Promised, Reading, keep_apart, option
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
@@ -16,16 +14,11 @@ def review(
     promised: Annotated[
         Promised, "max_false_alarms min_precision max_anomalies max_alarms mistaken delta_fpr"
     ],
-    max_fpr: Annotated[
-        str | None, Option(help="Ceiling of the false positive rate; it needs --max-anomalies.")
-    ] = None,
-    number: Annotated[int, Option("--number", "-n", min=1, help="How many points at most.")] = 20,
-    output: Annotated[
-        Path | None,
-        Option(
-            "--output", "-o", help="Where to write them, the highest score first: .csv, .parquet or .jsonl."
-        ),
-    ] = None,
+    max_fpr: str | None = option("Ceiling of the false positive rate; it needs --max-anomalies."),
+    number: int = option("How many points at most.", "--number", "-n", default=20, min=1),
+    output: Path | None = option(
+        "Where to write them, the highest score first: .csv, .parquet or .jsonl.", "--output", "-o"
+    ),
     form: options.Form = "text",
 ) -> None:
     """Name the points of traffic to review next: the highest scores that nobody has looked at.
