@@ -71,10 +71,10 @@ def calibrate(
     from pac_wrap.report.sentences import Origin
 
     asked = promised.guarantee(max_fpr, max_fnr)
-    tables, label, time = reading.tables, reading.label, reading.time
-    kind, group = reading.kind, reading.group
-    by = {"--kind": kind, "--group": group, "--time": time}
-    _check_weighted(reading, [option for option, column in by.items() if column])
+    tables, label = reading.tables, reading.label
+    kind, group, time = reading.kind, reading.group, reading.time
+    if reading.weight is not None:
+        _check_weighted(reading)
     options.check_traffic(asked.of_traffic, reading, overlap=overlap, prevalence=prevalence)
     if asked.of_traffic and len({one is None for one in (asked.fnr, reading.audit, promised.audits)}) > 1:
         raise InputError(
@@ -135,7 +135,6 @@ def calibrate(
 
 
 def _counted(certificate: Any, of_traffic: bool) -> str:
-    """Return in words how many rows made a certificate."""
     groups = getattr(certificate, "groups", None)
     normal, anomalous = certificate.sizes if groups is None else certificate.columns.n.sum(axis=1).tolist()
     rows = f"{amount(normal + anomalous, 'row')}: {normal:,} normal, {anomalous:,} anomalous"
@@ -148,16 +147,10 @@ def _counted(certificate: Any, of_traffic: bool) -> str:
     return rows if groups is None else f"{rows}, {amount(len(groups), 'group')}"
 
 
-def _check_weighted(reading: Reading, others: list[str]) -> None:
+def _check_weighted(reading: Reading) -> None:
     """Refuse a column of weights without a bound, and options that do not work with it."""
-    weight, bound, engine = reading.weight, reading.weight_bound, reading.engine
-    if weight is None:
-        if bound is not None:
-            raise InputError(
-                "--weight-bound works only with --weight; add --weight, or remove --weight-bound"
-            )
-        return
-    if bound is None:
+    engine = reading.engine
+    if reading.weight_bound is None:
         raise InputError(
             "--weight needs --weight-bound, a bound that no weight exceeds anywhere; if there is none, clip"
             " the weights at the bound and tolerate the rest as shift with --shift tv:SHARE"
@@ -166,8 +159,9 @@ def _check_weighted(reading: Reading, others: list[str]) -> None:
         raise InputError(
             f"--weight needs rows in order, and {engine.capitalize()} has no order; remove --engine {engine}"
         )
-    if others:
-        raise InputError(f"--weight does not work with {others[0]}; remove one of them")
+    for name in ("kind", "group", "time"):
+        if getattr(reading, name):
+            raise InputError(f"--weight does not work with --{name}; remove one of them")
 
 
 def _certified(
@@ -221,36 +215,33 @@ def _in_time(reading: Reading, request: "Request") -> "tuple[Any, list[NDArray[A
     """Return a certificate from rows in the order of time, their scores, and facts on their dependence."""
     import numpy as np
 
-    from pac_wrap.method.provenance import now
     from pac_wrap.report.results import facts_of_series
     from pac_wrap.series.points import calibrate_points
 
     points, split, classes = reading.steps(reading.every or 1)
     certificate = calibrate_points(points, request, split=split)
-    used = np.concatenate(classes)
-    certificate = certificate.with_provenance(
-        score=reading.score,
-        engine="duckdb",
-        lowest=float(used.min()),
-        highest=float(used.max()),
-        tables=tuple(reading.tables),
-        date=now(),
-    )
+    certificate = _traced(certificate, reading, np.concatenate(classes))
     return certificate, classes, tuple(facts_of_series(points, certificate, reading.time or "", split))
 
 
 def _in_units(reading: Reading, request: "Request") -> Any:
-    """Return a certificate from rows in units."""
     from dataclasses import replace
 
     from pac_wrap.method.calibrate import warned
     from pac_wrap.method.groups.units import certify_units
-    from pac_wrap.method.provenance import Day, Event, Units, now
+    from pac_wrap.method.provenance import Day, Event, Units
 
     event = Event(reading.alarms or 1, reading.first) if reading.per in ("event", "both") else None
     counted = Units(None, event, Day(reading.more_than or 0) if reading.per in ("day", "both") else None)
     scores, anomalous, units = reading.in_units()
-    made = warned(certify_units(replace(request, anomaly_label=1), scores, anomalous, units, counted))
+    made = certify_units(replace(request, anomaly_label=1), scores, anomalous, units, counted)
+    return _traced(warned(made), reading, scores)
+
+
+def _traced(made: Any, reading: Reading, scores: "NDArray[Any]") -> Any:
+    """Return a certificate with the origin of its scores, which were read into memory."""
+    from pac_wrap.method.provenance import now
+
     where: Any = {"score": reading.score, "engine": "duckdb", "tables": tuple(reading.tables), "date": now()}
     return made.with_provenance(lowest=float(scores.min()), highest=float(scores.max()), **where)
 

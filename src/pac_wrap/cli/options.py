@@ -265,6 +265,7 @@ class Reading:
             ("--series", self.series, "--time", self.time),
             ("--every", self.every, "--time", self.time),
             ("--hold-out", self.hold_out, "--series", self.series),
+            ("--weight-bound", self.weight_bound, "--weight", self.weight),
             ("--seed", self.seed, "--hold-out", self.hold_out or self.weight_bound),
             ("--answers", self.answers or None, "--key", self.key),
             ("--key", self.key, "--answers", self.answers or None),
