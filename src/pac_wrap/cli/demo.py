@@ -107,10 +107,8 @@ def _histogram(normal: Scores, anomalous: Scores, rule: Rule) -> RenderableType:
         counts, _ = np.histogram(scores, edges)
         heights = np.ceil(counts / counts.max() * 2 * _FULL).astype(int)
         for label, floor in (("", _FULL), (name, 0)):
-            cells = np.clip(heights - floor, 0, _FULL)
-            lines.append(f"{label:>10} ").append(
-                "".join(_BLOCKS[cell] for cell in cells) + "\n", style=colour
-            )
+            bars = "".join(_BLOCKS[cell] for cell in np.clip(heights - floor, 0, _FULL))
+            lines.append(f"{label:>10} ").append(f"{bars}\n", style=colour)
     low, high = rule.normal_below, rule.anomaly_from
     middles = (edges[:-1] + edges[1:]) / 2
     marks = np.where(middles < low, "0", np.where(middles < high, "?", "1"))
@@ -123,9 +121,8 @@ def _checked(demo: Demo) -> RenderableType:
     fresh = demo.normal.size + demo.anomalous.size
     both = (demo.abstaining, demo.abstaining_metrics), (demo.single, demo.single_metrics)
     names = ("FPR", "FNR", "abstained", "normal below", "anomaly from")
-    rows = tuple(
-        (name, *one, *other) for name, one, other in zip(names, *starmap(_measured, both), strict=True)
-    )
+    columns = zip(names, *starmap(_measured, both), strict=True)
+    rows = tuple((name, *one, *other) for name, one, other in columns)
     heads, caption = ("", "max", "may abstain", "max", "one threshold"), f"measured on {fresh:,} fresh points"
     table = Table(heads, rows, f"{caption}, with exact 95 % intervals")
     return terminal(Account(sections=(Section(items=(table,)),)))

@@ -111,7 +111,7 @@ def _sections(report: sentences.Report) -> Iterator[Section]:
     if kinds:
         yield _kinds(report)
     steps = _kind_steps(certificate) if kinds else _unit_steps(certificate) if units else _next_steps(report)
-    yield Section("What to do next", (Points(tuple(steps), key="next_steps"),), "next")
+    yield Section("What to do next", (Points((*steps, AGAIN), key="next_steps"),), "next")
     if not kinds and not units:
         yield _held_out(report)
         series = tuple(sentence(f"{one.name}: {one.text}".removeprefix(": ")) for one in report.in_time)
@@ -495,7 +495,6 @@ def _unit_steps(certificate: Certificate) -> Iterator[str]:
         if one.lacking:
             yield f"Label more {one.of.label} points: {one.labels} are there, {one.needed} are needed."
     yield "As a check, measure the rates on labelled units that were not used here, with evaluate."
-    yield AGAIN
 
 
 def _next_steps(report: sentences.Report) -> Iterator[str]:
@@ -529,7 +528,6 @@ def _next_steps(report: sentences.Report) -> Iterator[str]:
         yield from _tighten(certificate, side, other)
     if report.metrics is None and not any(fact.name == "held out" for fact in report.in_time):
         yield "As a check, measure the rates on labelled points that were not used here."
-    yield AGAIN
 
 
 def _label_more(side: sentences.Side) -> Iterator[str]:
@@ -628,9 +626,8 @@ def _kinds(report: sentences.Report) -> Section:
     items: list[Item] = [_kind_table(report), *([Points(said)] if said else [])]
     if report.normal is not None:
         binding = certificate.fpr, certificate.fnr
-        window = pictures.Window.around(
-            [report.normal, report.anomalous], [rule.normal_below, rule.anomaly_from]
-        )
+        classes, ends = (report.normal, report.anomalous), (rule.normal_below, rule.anomaly_from)
+        window = pictures.Window.around(classes, ends)
         shown = [one for one in certificate.clauses if one.of.kind is not None]
         shown.sort(key=lambda one: (one not in binding, -one.n))
         drawn = []
@@ -694,4 +691,3 @@ def _kind_steps(certificate: Certificate) -> Iterator[str]:
                 " ceiling for it."
             )
     yield "As a check, measure the rates of each kind on labelled points that were not used here."
-    yield AGAIN

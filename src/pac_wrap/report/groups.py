@@ -164,10 +164,8 @@ def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
         else:
             yield Fact("pool", f"{_certified(pool)}, for {points}")
             yield Fact("", f"this promise is {_MIXTURE}")
-    worst = [
-        f"{line(shown(row.group))}: {_counted(row)}; {_verdict_of(row)}"
-        for row in _rows(certificate, FEW_LISTED)
-    ]
+    rows = _rows(certificate, FEW_LISTED)
+    worst = [f"{line(shown(row.group))}: {_counted(row)}; {_verdict_of(row)}" for row in rows]
     worst += [f"and {count - FEW_LISTED:,} more"] * (count > FEW_LISTED)
     yield from facts_of("worst", worst)
     yield Fact("unseen", "points of a group that is not in the calibration table are left undecided")
@@ -344,10 +342,8 @@ def _summary(certificate: GroupCertificate) -> Item:
 def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Account:
     """Return the account of the measured rates of each group next to its ceilings, the worst first."""
     rows, more = _measured_rows(certificate, measured, FEW_LISTED)
-    groups = [
-        {"group": one} | sentences.rates_record(metrics_of(counts))
-        for one, counts in zip(measured.groups, measured.counts, strict=False)
-    ]
+    pairs = zip(measured.groups, measured.counts, strict=False)
+    groups = [{"group": one} | sentences.rates_record(metrics_of(counts)) for one, counts in pairs]
     over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
     table = Table(_MEASURED, rows, "measured, the worst group first", (0, 5), key="groups", data=groups)
     status = Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
@@ -460,9 +456,8 @@ def _next(certificate: GroupCertificate, measured: GroupMeasured | None) -> Iter
         needed = amount(min_samples(one.at_calibration, one.delta), "point")
         yield f"Calibrate on more traffic: a group needs at least {needed} for the promise."
     elif few:
-        needed = " and ".join(
-            f"{min_samples(one.ceiling, one.delta):,} {one.of.label}" for one in each.promises
-        )
+        needs = (f"{min_samples(one.ceiling, one.delta):,} {one.of.label}" for one in each.promises)
+        needed = " and ".join(needs)
         groups = "the group" if few == 1 else f"the {few:,} groups"
         yield f"Label more points of {groups} with too few labels: a promise needs at least {needed} ones."
         if certificate.pool is None:

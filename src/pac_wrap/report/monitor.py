@@ -139,9 +139,7 @@ def monitor_metrics(monitor: Monitor) -> str:
     batches = [(of if one.id is None else of | {"batch": one.id}, float(one.row)) for of, one in rising]
     shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
     reasons = {"never seen": monitor.unseen, "promised nothing": monitor.unpromised}
-    apart = [
-        ({"reason": reason}, float(rows)) for reason, rows in reasons.items() if monitor.table is not None
-    ]
+    apart = [({"reason": why}, float(rows)) for why, rows in reasons.items() if monitor.table is not None]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
         ("rows_total", "counter", "Rows so far.", [({}, monitor.rows)]),
         ("unscored_total", "counter", "Rows without a score.", unscored),

@@ -94,9 +94,8 @@ def minus(text: str) -> str:
 def number(value: float, span: float = inf) -> str:
     """Return a number with four digits, or as many as place it on an axis of that span."""
     texts = (f"{value:.{digits}g}" for digits in range(4, 18))
-    return minus(
-        next(text for text in texts if float(text) == value or abs(float(text) - value) <= 1e-3 * span)
-    )
+    near = (text for text in texts if float(text) == value or abs(float(text) - value) <= 1e-3 * span)
+    return minus(next(near))
 
 
 def written_alike(values: Iterable[float]) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import ceil, floor, inf, isinf, log10
 from typing import Any, Final
 
@@ -177,16 +178,14 @@ def alarms_picture(rule: Rule, scores: Scores, verdicts: NDArray[np.int8]) -> Dr
     bars, base = [], np.zeros(bins)
     for name, count in counts.items():
         base = base + count
-        bars += [
-            (name, f"{100.0 * i / bins:g}", 1.0 - base[i] / top, count[i] / top)
-            for i in np.flatnonzero(count)
-        ]
+        drawn = np.flatnonzero(count)
+        bars += [(name, f"{100.0 * i / bins:g}", 1.0 - base[i] / top, count[i] / top) for i in drawn]
     step = max(1, round(_round_step(top, 4)))
     levels = tuple(Line(f"{100.0 - 100.0 * n / top:.1f}", f"{n:,}") for n in range(step, int(top) + 1, step))
-    drawn = {"bars": bars, "width": f"{100.0 / bins:g}", "levels": levels, "ticks": _ticks(shown.window)}
+    picture = {"bars": bars, "width": f"{100.0 / bins:g}", "levels": levels, "ticks": _ticks(shown.window)}
     sizes = {name: int(count.sum()) for name, count in counts.items()}
     beyond = not_drawn(shown.window, **shown.parts)
-    return drawn | {"sizes": sizes, "beyond": beyond} | thresholds(shown.window, rule)
+    return picture | {"sizes": sizes, "beyond": beyond} | thresholds(shown.window, rule)
 
 
 def multiple(window: Window, rule: Rule, normal: Scores, anomalous: Scores, name: str, words: str) -> Drawing:
@@ -203,11 +202,8 @@ def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Drawi
     heights = np.concatenate(shares)
     top = max(float(heights.max()), 0.01)
     step = _round_step(top, 4)
-    levels = tuple(
-        Line(f"{100.0 - 100.0 * level / (1.08 * top):.1f}", percent(level))
-        for level in (step * i for i in range(1, 9))
-        if level <= top
-    )
+    marks = (step * i for i in range(1, 9))
+    levels = tuple(Line(f"{100.0 - 100.0 * x / (1.08 * top):.1f}", percent(x)) for x in marks if x <= top)
     low = 10.0 ** floor(log10(float(heights[heights > 0].min(initial=1.0)) / 2.0))
     tails = [np.where(share > 0, _on_log(np.maximum(share, low), low), 0.0) for share in shares]
     around = {"ticks": _ticks(window), "beyond": not_drawn(window, normal=normal, anomalous=anomalous)}
@@ -278,9 +274,8 @@ def _ticks(window: Window, room: int = _CHARACTERS) -> Lines:
 def _round_step(span: float, most: int) -> float:
     """Return the least of 1, 2, 5, 10, ... that divides a span into at most `most` parts."""
     power = 10.0 ** floor(log10(span / most))
-    return next(
-        factor * power for factor in (1.0, 2.0, 5.0, 10.0) if span <= factor * power * most * (1 + 1e-9)
-    )
+    steps = (factor * power for factor in (1.0, 2.0, 5.0, 10.0))
+    return next(step for step in steps if span <= step * most * (1 + 1e-9))
 
 
 def _on_log(values: Rates, low: float) -> Rates:
@@ -291,40 +286,31 @@ def _on_log(values: Rates, low: float) -> Rates:
 
 def _log_levels(low: float) -> Lines:
     decades = -round(log10(low))
-    return tuple(
-        Line(f"{100.0 - 100.0 * (power + decades) / decades:.1f}", percent(10.0**power))
-        for power in range(0, -decades, -max(1, ceil(decades / 4)))
-    )[::-1]
+    powers = range(0, -decades, -max(1, ceil(decades / 4)))
+    levels = [Line(f"{100.0 - 100.0 * (x + decades) / decades:.1f}", percent(10.0**x)) for x in powers]
+    return tuple(levels[::-1])
 
 
 def _outlines(classes: list[Rates]) -> Drawing:
     """Return the bars of both classes without lines between them, each as the path of an area."""
     paths = []
     for heights in classes:
-        width = 1000.0 / heights.size
-        path, last = "", 0.0
-        for i, height in enumerate([*heights.tolist(), 0.0]):
-            if height > 0.0:
-                start = "" if last else f"M{i * width:g} 100"
-                path += f"{start}V{100.0 - 100.0 * height:.1f}H{(i + 1) * width:g}"
-            elif last:
-                path += "V100Z"
-            last = height
+        width, path = 1000.0 / heights.size, ""
+        for above, run in groupby(enumerate(heights.tolist()), lambda bar: bar[1] > 0.0):
+            if above:
+                bars = list(run)
+                tops = (f"V{100.0 - 100.0 * height:.1f}H{(i + 1) * width:g}" for i, height in bars)
+                path += f"M{bars[0][0] * width:g} 100{''.join(tops)}V100Z"
         paths.append(path)
     return dict(zip(("normal", "anomalous"), paths, strict=True))
 
 
 def _steps(heights: Rates) -> str:
     """Return a path that changes only where a height does."""
-    path, last = [], None
-    for i, height in enumerate(heights.tolist()):
-        up = f"{100.0 - 100.0 * height:.1f}"
-        if last is None:
-            path.append(f"M0 {up}")
-        elif up != last:
-            path.append(f"H{1000.0 * i / (heights.size - 1):.1f}V{up}")
-        last = up
-    return "".join([*path, "H1000"])
+    ups = [f"{100.0 - 100.0 * height:.1f}" for height in heights.tolist()]
+    turns = (i for i in range(1, len(ups)) if ups[i] != ups[i - 1])
+    path = "".join(f"H{1000.0 * i / (len(ups) - 1):.1f}V{ups[i]}" for i in turns)
+    return f"M0 {ups[0]}{path}H1000"
 
 
 def panels(rates: dict[str, float]) -> tuple[Drawing, ...]:
@@ -347,12 +333,8 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Drawing
         places = ((1000.0 * (x - first) / (farthest - first), 100.0 - 100.0 * y / top) for x, y in points)
         return "M" + "L".join(f"{x:.1f} {y:.2f}" for x, y in places)
 
-    middle = (first + farthest) / 2.0
-    ticks = (
-        Line("0", f"{first:g}", "start"),
-        Line("50", f"{middle:.2g}"),
-        Line("100", f"{farthest:.2g}", "end"),
-    )
+    left, right = Line("0", f"{first:g}", "start"), Line("100", f"{farthest:.2g}", "end")
+    ticks = left, Line("50", f"{(first + farthest) / 2.0:.2g}"), right
     levels = tuple(Line(f"{100.0 - 100.0 * share:.1f}", percent(share * top)) for share in (0.25, 0.5, 0.75))
     paths = {rate: path(rate) for rate in set(rates.values())}
     drawn = {name.lower(): paths[rates[name]] if name in rates else "" for name in ("FPR", "FNR")}
@@ -432,16 +414,10 @@ def _side(side: CurveSide) -> dict[str, Any]:
 
 def _texts(curve: Curve, places: Rates, fpr: Rates, fnr: Rates) -> tuple[str, dict[str, tuple[str, str]]]:
     """Return a mark and, for each set of bounded rates, certificates with marked names for their numbers."""
-    kinds = {
-        "fpr,fnr": (fpr < 1.0) & (fnr < 1.0),
-        "fpr": (fpr < 1.0) & (fnr >= 1.0),
-        "fnr": (fpr >= 1.0) & (fnr < 1.0),
-    }
-    found = {
-        name: curve.at(float(places[np.argmax(holds)])).to_json()
-        for name, holds in kinds.items()
-        if holds.any()
-    }
+    low, high = fpr < 1.0, fnr < 1.0
+    kinds = {"fpr,fnr": low & high, "fpr": low & ~high, "fnr": ~low & high}
+    first = {name: float(places[np.argmax(holds)]) for name, holds in kinds.items() if holds.any()}
+    found = {name: curve.at(place).to_json() for name, place in first.items()}
     mark = "@"  # it stands nowhere else, whatever the names of tables are
     while any(mark in text for text in found.values()):
         mark += "@"

@@ -199,21 +199,15 @@ def html(account: Account) -> str:
     script = "" if explorer is None else "".join(map(_asset, ("numbers.js", "controls.js", "explorer.js")))
     style = _asset("controls.css") + _asset("page.css")
     policy = _POLICY.format(_hash(style), f"script-src {_hash(script)}; " if script else "")
-    text: str = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(account=account, policy=policy, style=style, script=script, explorer=explorer)
-    )
-    return text
+    page = _environment().get_template("page.html.j2")
+    return page.render(account=account, policy=policy, style=style, script=script, explorer=explorer)
 
 
 def notebook(result: Any, lines: int | None = None) -> str:
     """Return the short account of a result as a notebook shows it: HTML without script or style."""
     account = account_of(result, brief=True)
-    text: str = (
-        _environment().get_template("notebook.html.j2").render(account=account, facts=account.facts[:lines])
-    )
-    return text.strip()
+    page = _environment().get_template("notebook.html.j2")
+    return page.render(account=account, facts=account.facts[:lines]).strip()
 
 
 def _asset(name: str) -> str:

@@ -75,13 +75,9 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
         rates[side.name.lower()]["ceiling"] = promised
         top = "none" if promised is None else rounded_up(promised)
         rows.append((side.name, top, *_cells(side.measured), side.finding))
-    for name, rate in (
-        ("ERR", metrics.err),
-        ("undecided", metrics.ambiguity),
-        ("  normal", metrics.abstained_normal),
-        ("  anomalous", metrics.abstained_anomalous),
-    ):
-        rows.append((name, "", *_cells(rate), ""))
+    names = "ERR", "undecided", "  normal", "  anomalous"
+    others = metrics.err, metrics.ambiguity, metrics.abstained_normal, metrics.abstained_anomalous
+    rows += [(name, "", *_cells(rate), "") for name, rate in zip(names, others, strict=True)]
     columns = ("", "max", "measured", "count", "finding")
     table = Table(columns, tuple(rows), _INTERVALS, (0, 4), key="rates", data=rates)
     asked, over = certificate.guarantee, [side.name for side in sides if side.exceeded]
@@ -206,22 +202,16 @@ def _needed(found: Plan) -> Section:
         forecast |= {} if one.first is None else {"tested_first": one.first[0], "chance": one.first[1]}
         at_hand = {} if one.at_hand is None else {"at_hand": one.at_hand.n, "allowed": one.at_hand.errors}
         records.append(_record(one.promise) | at_hand | forecast | {"needed": own})
-    table = _framed(
-        columns,
-        zip(*cells, strict=True),
-        f"{'what is' if found.guarantee.of_traffic else 'labels'} needed, by errors among them",
-    )
+    what = "what is" if found.guarantee.of_traffic else "labels"
+    table = _framed(columns, zip(*cells, strict=True), f"{what} needed, by errors among them")
     said = [f"{one.promise.claim}: {text}" for one in found.needed for text in one.told()]
     said += [_GUESSED] * any(one.forecast == "guess" or one.expected[0] for one in found.needed)
     return Section(items=(table, *said), key="needed", value=records)
 
 
 def _promises(labels: int, delta: float) -> Section:
-    found = [
-        {"errors": errors, "rate": upper_bound(errors, labels, delta)}
-        for errors in TOLERATED
-        if errors <= labels
-    ]
+    tolerated = (errors for errors in TOLERATED if errors <= labels)
+    found = [{"errors": errors, "rate": upper_bound(errors, labels, delta)} for errors in tolerated]
     among, least = f"among {amount(labels, 'label')}", f"at delta = {rounded_up(delta)}"
     rows = ((str(one["errors"]), rounded_up(one["rate"])) for one in found)
     table = _framed((f"errors allowed\n{among}", f"lowest ceiling\n{least}"), rows, "what can be promised")

@@ -125,9 +125,8 @@ class Report:
     def _checked(self, label: str, given: ArrayLike | Mapping[str, ArrayLike], own: list[Clause]) -> Scores:
         """Return the scores of a class, and keep those of its kinds; scores of other points are refused."""
         each: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {None: given}
-        parts = {
-            kind: rounded(as_scores(some, label), self.certificate.score_type) for kind, some in each.items()
-        }
+        score_type = self.certificate.score_type
+        parts = {kind: rounded(as_scores(some, label), score_type) for kind, some in each.items()}
         whole = np.concatenate([*parts.values(), np.empty(0)]) if None not in parts else parts[None]
         parts[None] = whole
         for clause in own:
@@ -159,10 +158,9 @@ def account_in_short(result: Certificate | Report) -> Account:
     report = result if isinstance(result, Report) else Report(result)
     certificate, kinds = report.certificate, report.certificate.by_kind
     known, source = certificate.provenance or Provenance(), report.source
-    column, tables = (None, None) if source is None else (source.score, source.tables)
     return Account(
-        title(report.detector, known, column) + ", by kind" * kinds,
-        subtitle(known, tables),
+        title(report.detector, known, source) + ", by kind" * kinds,
+        subtitle(known, source),
         Status(*_status(certificate, report.metrics), int(certificate.empty or bool(certificate.overstated))),
         promise(certificate),
         tuple(warnings_of(report)),
@@ -186,15 +184,15 @@ def least_right(promise: Promise) -> str:
     return f"at least {least((promise.limit or (1.0 - promise.ceiling,))[0])}"
 
 
-def title(detector: str | None, known: Provenance, column: str | None = None) -> str:
+def title(detector: str | None, known: Provenance, source: Origin | None = None) -> str:
     """Return the title of a page, which names the detector or the column of scores."""
-    name = detector or known.detector or column or known.score or "an anomaly detector"
+    name = detector or known.detector or (source or known).score or "an anomaly detector"
     return f"Error rates of {visible(name, LONGEST_NAME)}"
 
 
-def subtitle(known: Provenance, named: tuple[str, ...] | None = None) -> str:
+def subtitle(known: Provenance, source: Origin | None = None) -> str:
     """Return the names of the tables and the date, as far as they are known."""
-    tables = known.tables if named is None else named
+    tables = (source or known).tables
     names = [visible(table, LONGEST_NAME) for table in tables[:2]]
     if len(tables) > 2:
         names.append(f"{len(tables) - 2:,} more")
@@ -424,20 +422,18 @@ def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
     """Return sentences about the missing labels and about the errors that one threshold would make."""
     if certificate.traffic is not None:
         return tuple(account_of(certificate, brief=True).headline.splitlines())
-    sentences = []
+    said = []
     for side in sides_of(certificate):
         budget = side.budget
         if budget is not None and budget.errors is None:
-            sentences.append(
+            said.append(
                 f"{amount(side.n, f'{side.of.label} score')} cannot certify {side.name} <="
                 f" {rounded_up(side.afterwards(budget.rate))} at delta = {rounded_up(budget.delta)}; at least"
                 f" {side.needed} are needed{_instead(side, budget)}"
             )
         elif budget is None and side.asked is not None:
-            sentences.append(
-                f"at this threshold, no {side.name} below 1 follows from {amount(side.n, 'label')}"
-            )
-    return (*sentences, *_beyond(certificate))
+            said.append(f"at this threshold, no {side.name} below 1 follows from {amount(side.n, 'label')}")
+    return (*said, *_beyond(certificate))
 
 
 def shortfall_of(certificate: Certificate) -> str | None:
@@ -557,14 +553,11 @@ def promise(certificate: Certificate) -> str:
             surely = f": {', '.join(alone)}"
     if kept:
         texts.append(f"{start}, {', and '.join(said)}{surely}")
+    counts = []
+    for one in doubted:
+        known = "an unknown number" if one.effective is None else f"about {one.at_hand:,}"
+        counts.append(f"{one.n:,} {one.of.label} points count as {known}")
     if doubted:
-        known = (
-            ("an unknown number", f"about {one.at_hand:,}")[one.effective is not None] for one in doubted
-        )
-        counts = [
-            f"{one.n:,} {one.of.label} points count as {size}"
-            for one, size in zip(doubted, known, strict=True)
-        ]
         texts.append(f"They are not independent: {' and '.join(counts)}")
     if not certificate.overlap.proved:
         texts.append("This confidence is not guaranteed")
@@ -572,11 +565,10 @@ def promise(certificate: Certificate) -> str:
     texts += [sentence("; ".join(tolerated))[:-1]] if certificate.guarantee.tolerance and kept else []
     if lacking:
         of = "" if len(lacking) == len(sides) else f" about {lacking[0].mistakes}"
-        units = ["" if one.units is None else f" of {amount(one.units, 'unit')}" for one in lacking]
-        counts = [
-            f"{one.n:,} {one.of.label}{of} (at least {one.needed} are needed)"
-            for one, of in zip(lacking, units, strict=True)
-        ]
+        counts = []
+        for one in lacking:
+            units = "" if one.units is None else f" of {amount(one.units, 'unit')}"
+            counts.append(f"{one.n:,} {one.of.label}{units} (at least {one.needed} are needed)")
         effect = CONSEQUENCES[frozenset(ranges(certificate.rule))]
         texts.append(
             f"Nothing is promised{of} yet, because too few points are labelled: {' and '.join(counts)}"

@@ -49,10 +49,9 @@ _ROWS: Final = {"max_alarms": "alarms", "min_precision": "right", "max_false_ala
 def traffic_in_short(certificate: Certificate, source: Any = None, detector: str | None = None) -> Account:
     """Return the account of a certificate of traffic without its sections."""
     known = certificate.provenance or Provenance()
-    column, tables = (None, None) if source is None else (source.score, source.tables)
     return Account(
-        sentences.title(detector, known, column).replace("Error rates", "Alarms"),
-        sentences.subtitle(known, tables),
+        sentences.title(detector, known, source).replace("Error rates", "Alarms"),
+        sentences.subtitle(known, source),
         _status(certificate),
         _headline(certificate),
         facts=tuple(_facts(certificate)),
@@ -172,9 +171,8 @@ def _status(certificate: Certificate) -> Status:
 
 
 def _about(one: Clause) -> str:
-    return {"alarms": "precision", "anomalous": "missed anomalies"}.get(
-        one.of.label, f"{one.of.error.value}s"
-    )
+    names = {"alarms": "precision", "anomalous": "missed anomalies"}
+    return names.get(one.of.label, f"{one.of.error.value}s")
 
 
 def _headline(certificate: Certificate) -> str:
