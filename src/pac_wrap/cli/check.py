@@ -238,9 +238,8 @@ def worth(
     if unlabelled:
         if score is None:
             raise InputError("--unlabelled needs the column of its scores; add --score")
-        with Reading(tables=unlabelled, score=score, delimiter=delimiter).opened(
-            "reading", in_order=True
-        ) as table:
+        new = Reading(tables=unlabelled, score=score, delimiter=delimiter)
+        with new.opened("reading", in_order=True) as table:
             counted = count_table(table, loaded, score)
         stated = 0.05 if delta is None else delta
         found["counted"] = counted

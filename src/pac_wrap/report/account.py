@@ -130,29 +130,24 @@ def facts_of(name: str, texts: "Iterator[str] | list[str] | tuple[str, ...]") ->
         yield Fact("" if place else name, text)
 
 
-# by the names of classes, so that only the module in use is loaded
+# by the names of classes, so that only the module in use is loaded; last the one of a short account
 _BUILDERS: Final = {
-    "Report": ("certificate", "account_of_certificate"),
-    "Traffic": ("traffic", "account_of_traffic"),
-    "Certificate": ("certificate", "account_of_certificate"),
-    "GroupCertificate": ("groups", "account_of_groups"),
-    "ClassCertificate": ("results", "account_of_classes"),
-    "Curve": ("results", "account_of_curve"),
-    "Verification": ("results", "account_of_verification"),
-    "Monitor": ("monitor", "account_of_monitor"),
-}
-_IN_SHORT: Final = {
-    "Traffic": ("traffic", "traffic_in_short"),
-    "Certificate": ("sentences", "account_in_short"),
-    "GroupCertificate": ("groups", "groups_in_short"),
+    "Report": ("certificate.account_of_certificate",),
+    "Traffic": ("traffic.account_of_traffic", "traffic.traffic_in_short"),
+    "Certificate": ("certificate.account_of_certificate", "sentences.account_in_short"),
+    "GroupCertificate": ("groups.account_of_groups", "groups.groups_in_short"),
+    "ClassCertificate": ("results.account_of_classes",),
+    "Curve": ("results.account_of_curve",),
+    "Verification": ("results.account_of_verification",),
+    "Monitor": ("monitor.account_of_monitor",),
 }
 
 
 def account_of(result: Any, *about: Any, brief: bool = False, **more: Any) -> Account:
     """Return the account of a result and what is told about it; `brief`, only its short account."""
-    builders = _BUILDERS | (_IN_SHORT if brief else {})
     of_traffic = ("Traffic",) * (getattr(result, "traffic", None) is not None)
     names = (*of_traffic, *(one.__name__ for one in type(result).__mro__))
-    module, function = next(builders[name] for name in names if name in builders)
+    builders = next(_BUILDERS[name] for name in names if name in _BUILDERS)
+    module, _, function = builders[-1 if brief else 0].partition(".")
     account: Account = getattr(import_module(f"pac_wrap.report.{module}"), function)(result, *about, **more)
     return account

@@ -22,22 +22,11 @@ from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule
 from pac_wrap.report import sentences
-from pac_wrap.report.account import (
-    Account,
-    Fact,
-    Figure,
-    Item,
-    Points,
-    Section,
-    Status,
-    Table,
-    facts_of,
-    only,
-)
+from pac_wrap.report.account import Account, Fact, Figure, Item, Points, Section, Status, Table, facts_of
 from pac_wrap.report.certificate import AGAIN, MOST_MULTIPLES, SHORT_NAME, assumptions, embedded, software
 from pac_wrap.report.numbers import about, ceiling, percent, sure, told_apart
 from pac_wrap.report.pictures import Drawing, Window, multiple
-from pac_wrap.report.results import assumed
+from pac_wrap.report.results import measured_account
 from pac_wrap.tails.bounds import min_samples
 
 # the normal and the anomalous scores of some groups
@@ -129,7 +118,7 @@ def _sections(
     table = Table(heads, rows, caption, key="listing", data=records)
     heading = f"The worst {LISTED:,} of {count:,} groups" if more else f"All {count:,} groups"
     yield Section(heading, (table,), "listing")
-    yield from only(verdicts=[])
+    yield Section(key="verdicts", value=[])
     notes = (certificate.provenance or Provenance()).notes or ()
     yield assumptions(
         (*(f"{text}, in each group" for text in map(str, certificate.assumptions)), *notes),
@@ -289,22 +278,15 @@ def _promise(certificate: GroupCertificate) -> str:
     columns, good = certificate.columns, ~certificate.columns.empty
     if not good.any():
         return "Nothing is promised about any group by itself."
-    clauses, silent, deltas = [], "", []
+    of_traffic, clauses, silent, deltas = certificate.asked.of_traffic, [], "", []
     both = zip(sentences.MISTAKES.values(), ("false alarms", "missed anomalies"), strict=True)
     for label, (words, errors) in enumerate(both):
-        if certificate.asked.of_traffic and label:
-            break
         ceilings = columns.ceilings[label, good]
         if np.isnan(ceilings).all():
-            silent += f" Nothing is promised about {errors}."
+            silent += f" Nothing is promised about {errors}." * (not of_traffic)
             continue
-        highest = ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))
-        of_traffic = certificate.asked.of_traffic
-        clauses.append(
-            sentences.promise_in_words(certificate.asked.promises[0])
-            if of_traffic
-            else f"at most {highest} of {' '.join(words)}"
-        )
+        most = f"at most {ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))} of {' '.join(words)}"
+        clauses.append(sentences.promise_in_words(certificate.asked.promises[0]) if of_traffic else most)
         deltas.append(float(columns.deltas[label, good].max()))
     asked = [one.delta for one in certificate.request.guarantee.promises]
     whom, joint = "each certified group by itself", sure(jointly(certificate, *deltas))
@@ -346,11 +328,9 @@ def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMea
     groups = [{"group": one} | sentences.rates_record(metrics_of(counts)) for one, counts in pairs]
     over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
     table = Table(_MEASURED, rows, "measured, the worst group first", (0, 5), key="groups", data=groups)
-    status = Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
     notes = *([f"and {more:,} more"] * (more > 0)), *_measured_notes(certificate, measured)
-    hidden = only(rates=sentences.rates_record(measured.together), unseen=measured.unseen, exceeded=over)
-    sections = Section(items=(table, *notes)), *hidden, *assumed(certificate.asked)
-    return Account(status=status, sections=sections)
+    values = {"rates": sentences.rates_record(measured.together), "unseen": measured.unseen}
+    return measured_account(table, notes, certificate.asked, **values, exceeded=over)
 
 
 def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Section:

@@ -42,19 +42,14 @@ _NARROW: Final = 288.0  # how wide the picture is on a small phone, in pixels
 # ceilings that the table shows, without scripts and in other formats
 _CEILINGS: Final = (0.001, 0.01, 0.05, 0.1)
 # where a certificate that is read off a curve has what each name stands for
-_PLACES: Final[tuple[tuple[str, tuple[str | int, ...]], ...]] = (
-    ("threshold", ("overlap", "threshold")),
-    ("rule", ("rule", "normal_below")),
-    ("rule", ("rule", "anomaly_from")),
-    ("fpr", ("clauses", 0, "ceiling")),
-    ("fpr", ("clauses", 0, "found_at", "rate")),
-    ("fpr_errors", ("clauses", 0, "budget")),
-    ("fpr_score", ("clauses", 0, "threshold")),
-    ("fnr", ("clauses", 1, "ceiling")),
-    ("fnr", ("clauses", 1, "found_at", "rate")),
-    ("fnr_errors", ("clauses", 1, "budget")),
-    ("fnr_score", ("clauses", 1, "threshold")),
-)
+_OF_CLAUSE: Final = {"ceiling": "", "found_at rate": "", "budget": "_errors", "threshold": "_score"}
+_PLACES: Final = {
+    "overlap threshold": "threshold",
+    "rule normal_below": "rule",
+    "rule anomaly_from": "rule",
+    **{f"clauses 0 {path}": f"fpr{name}" for path, name in _OF_CLAUSE.items()},
+    **{f"clauses 1 {path}": f"fnr{name}" for path, name in _OF_CLAUSE.items()},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,10 +419,11 @@ def _texts(curve: Curve, places: Rates, fpr: Rates, fnr: Rates) -> tuple[str, di
     texts = {}
     for kind, text in found.items():
         content = json.loads(text)
-        for name, (*above, last) in _PLACES:
+        for path, name in _PLACES.items():
+            *above, last = path.split()
             node = content
             for step in above:
-                node = node[step] if isinstance(step, int) else node.get(step, {})
+                node = node[int(step)] if step.isdigit() else node.get(step, {})
             if node.get(last) is not None:
                 node[last] = f"{mark}{name}"
         del content["checksum"]

@@ -52,13 +52,14 @@ _CLASSES: Final = ((False, "normal", "FPR"), (True, "anomalous", "FNR"))
 Record = dict[str, Any]
 
 
-def assumed(asked: Guarantee) -> tuple[Section, ...]:
-    """Return the assumption about noisy new labels, for programs, if label noise is tolerated."""
-    return () if asked.label_noise is None else only(assumes=NEW_LABELS)
-
-
-def _measured(over: Sequence[object]) -> Status:
-    return Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
+def measured_account(
+    table: Table, notes: Iterable[str] = (), asked: Guarantee | None = None, **values: Any
+) -> Account:
+    """Return the account of measured rates; `exceeded` tells which of them are above their ceilings."""
+    status = Status("broken", "exceeded", 1) if values["exceeded"] else Status("certified", "not exceeded")
+    if asked is not None and asked.label_noise is not None:
+        values["assumes"] = NEW_LABELS
+    return Account(status=status, sections=(Section(items=(table, *notes)), *only(**values)))
 
 
 def _cells(rate: Rate) -> tuple[str, str]:
@@ -83,8 +84,7 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
     asked, over = certificate.guarantee, [side.name for side in sides if side.exceeded]
     notes = [_PROVES_NOTHING] * calibrated
     notes += [f"exceeded: {NEW_LABELS}"] * (asked.label_noise is not None)
-    hidden = (*only(exceeded=over, calibration_scores=calibrated), *assumed(asked))
-    return Account(status=_measured(over), sections=(Section(items=(table, *notes)), *hidden))
+    return measured_account(table, notes, asked, exceeded=over, calibration_scores=calibrated)
 
 
 def account_of_measured(measured: Sequence[Measured], each: str = "kind") -> Account:
@@ -99,7 +99,7 @@ def account_of_measured(measured: Sequence[Measured], each: str = "kind") -> Acc
     columns = ("", "max", "measured", "errors", *["undecided"] * both, "finding")
     over = [one.name for one in measured if one.exceeded]
     table = Table(columns, tuple(rows), _INTERVALS, (0, 4 + both), key=f"{each}s", data=records)
-    return Account(status=_measured(over), sections=(Section(items=(table,)), *only(exceeded=over)))
+    return measured_account(table, exceeded=over)
 
 
 def account_of_verification(found: "Verification") -> Account:
