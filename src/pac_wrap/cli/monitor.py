@@ -67,7 +67,8 @@ class _Job:
         from pac_wrap.method.groups.certificate import decided
         from pac_wrap.streams.monitor import whole_batches
 
-        whole = whole or self.columns.batch is not None
+        units = self.monitor.in_units is not None
+        whole = whole or units or self.columns.batch is not None
         batches = whole_batches(parts) if whole else (("", rows) for rows in parts)
         for number, (name, rows) in enumerate(batches):
             told: Any = {"together": whole, "more": not whole and number > 0, "id": name or self.name}
@@ -75,6 +76,8 @@ class _Job:
             before, one = set(self.monitor.alarms), self.monitor.certificate
             if isinstance(one, Certificate):
                 verdicts, _ = one.rule.decided(rows.scores)
+                if units:
+                    told["units"] = rows.groups or []
             else:
                 told["groups"] = rows.groups or []
                 verdicts = decided(one.rules, rows.scores, one.lookup.places(told["groups"]))
@@ -144,6 +147,9 @@ def monitor(
     label: str | None = option("The column of labels: 0/1 or true/false, empty for rows without a label."),
     review: options.Review = None,
     group: options.Group = None,
+    unit: str | None = option(
+        "The column of units, for a certificate made with --unit; each counts once."
+    ),
     batch: str | None = option(
         "The column that names the batch of each row; the rows of a batch count together."
     ),
@@ -170,6 +176,7 @@ def monitor(
     A certificate of traffic needs --review instead: every alarm of a batch must be reviewed, other rows not.
     Its batches, such as files, must come in their order; without --review, their alarms alone are counted.
     With --group, every group of the certificate is monitored by itself, and all of them share alpha.
+    With --unit, units are counted instead of rows, so that a batch must hold all rows of its units.
 
     Example:
     [bold]pac-wrap monitor certificate.json new.csv --score s --label y --state m.json[/bold]
@@ -185,6 +192,7 @@ def monitor(
     if division_of(loaded) == "kind":
         raise InputError(f"the certificate has a promise for each kind; {KINDS_APART}")
     check_division(loaded, group=group)
+    options.check_units(loaded, unit)
     if group is not None and curve is not None:
         raise InputError("--curve needs a certificate without groups; remove --curve")
     watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
@@ -199,7 +207,7 @@ def monitor(
             raise InputError(f"{given} needs labels; name their column with --label, or --review of traffic")
     if batch is not None and name is not None:
         raise InputError("--batch names the batch of each row already; remove --id")
-    columns = Columns(score, marks, group, anomaly_label, batch)
+    columns = Columns(score, marks, unit or group, anomaly_label, batch, "group" if unit is None else "unit")
     job = _Job(watched, columns, delimiter, name, late, state, output, form, report)
     with held(state):
         if state.exists():

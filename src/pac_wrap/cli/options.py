@@ -679,16 +679,21 @@ def is_of_traffic(certificate: Any) -> bool:
     return bool(getattr(asked, "of_traffic", False))
 
 
-def units_of(certificate: Any, reading: Reading) -> Any:
-    """Return the scores and the units of each class, None for a certificate made without units."""
+def check_units(certificate: Any, unit: str | None) -> None:
+    """Check that the column of units is named exactly if the certificate was made with units."""
     made = getattr(certificate, "units", None) is not None
-    if made is (reading.unit is None):
+    if made is (unit is None):
         raise InputError(
             "the certificate was made with units; name their column with --unit"
             if made
             else "--unit needs a certificate that was made with --unit; remove it"
         )
-    if not made:
+
+
+def units_of(certificate: Any, reading: Reading) -> Any:
+    """Return the scores and the units of each class, None for a certificate made without units."""
+    check_units(certificate, reading.unit)
+    if reading.unit is None:
         return None
     scores, anomalous, units = reading.in_units()
     pairs = list(zip(units, anomalous.tolist(), strict=True))

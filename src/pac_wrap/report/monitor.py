@@ -10,6 +10,7 @@ from pac_wrap.method.groups.values import text_of
 from pac_wrap.method.monitoring.alarm import REVIEWED, SCORES, UNDECIDED, Alarm, Watch, called, evidence_text
 from pac_wrap.method.monitoring.monitor import Member, Monitor
 from pac_wrap.report.account import Account, Figure, Item, Section, Status, Table, only, sentence
+from pac_wrap.tails.bounds import Rate
 
 _PREFIX: Final = "pac_wrap_monitor"
 _TITLES: Final = {
@@ -66,7 +67,7 @@ def account_of_monitor(monitor: Monitor) -> Account:
     more = f"Further from an alarm, so not drawn: {amount(undrawn, 'group')}."
     return Account(
         "Monitor of a certificate",
-        amount(monitor.rows, "row"),
+        amount(monitor.rows, "row" if monitor.in_units is None else "unit"),
         status,
         "\n".join(alarms[:MOST_DRAWN]),
         sections=(
@@ -87,8 +88,8 @@ def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
         facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_evidence": watch.log_evidence}
         facts |= {"log_bar": -log(watch.alpha), "alpha": watch.alpha, "delta": watch.delta}
         if watch.ceiling is not None:
-            rate = watch.rate
-            facts |= {"count": rate.count, "limit": watch.ceiling, "low": rate.low, "high": rate.high}
+            rate, facts = watch.rate, facts | {"count": watch.count, "limit": watch.ceiling}
+            facts |= {"low": rate.low, "high": rate.high} if isinstance(rate, Rate) else {"mean": rate}
         watches.append(facts)
     alarms = [
         asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
@@ -104,7 +105,7 @@ def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
         for watch in one.watches:
             share, allowed = amount(watch.n, "point"), "bounds of the curve"
             if watch.ceiling is not None:
-                share = f"{watch.count:,} of {watch.n:,}: {watch.rate}" if watch.n else "no points"
+                share = watch.counted
                 allowed = rounded_up(watch.ceiling)
             chance = f"{rounded_up(watch.alpha)}, plus {rounded_up(watch.delta)} for a wrong ceiling"
             rows.append((name + watch.name, share, allowed, chance))
@@ -138,6 +139,7 @@ def monitor_metrics(monitor: Monitor) -> str:
     alarmed = [labels for labels, _ in rising]
     batches = [(of if one.id is None else of | {"batch": one.id}, float(one.row)) for of, one in rising]
     shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
+    rates = [(one.rate, of) for one, of in shares if isinstance(one.rate, Rate)]
     reasons = {"never seen": monitor.unseen, "promised nothing": monitor.unpromised}
     apart = [({"reason": why}, float(rows)) for why, rows in reasons.items() if monitor.table is not None]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
@@ -147,8 +149,8 @@ def monitor_metrics(monitor: Monitor) -> str:
         ("points_total", "counter", "Points that count for a rate.", [(of, one.n) for one, of in watches]),
         ("errors_total", "counter", "Errors, or undecided points.", [(of, one.count) for one, of in shares]),
         ("limit", "gauge", "The ceiling of the rate.", [(of, one.ceiling or 0.0) for one, of in shares]),
-        ("rate_low", "gauge", "Lower bound of the rate.", [(of, one.rate.low) for one, of in shares]),
-        ("rate_high", "gauge", "Upper bound of the rate.", [(of, one.rate.high) for one, of in shares]),
+        ("rate_low", "gauge", "Lower bound of the rate.", [(of, rate.low) for rate, of in rates]),
+        ("rate_high", "gauge", "Upper bound of the rate.", [(of, rate.high) for rate, of in rates]),
         ("log_evidence", "gauge", "Logarithm of evidence.", [(of, one.log_evidence) for one, of in watches]),
         ("log_bar", "gauge", "log_evidence at an alarm.", [(of, -log(one.alpha)) for one, of in watches]),
         ("alarm", "gauge", "1 after an alarm.", [(of, float(of in alarmed)) for _, of in watches]),
@@ -191,7 +193,8 @@ def _picture(name: str, member: Member, watch: Watch) -> Figure:
     points = " L".join(f"{x(row)} {y(height)}" for row, height in zip(rows, heights, strict=True))
     ticks = tuple((y(power), f"{10.0**power:,.0f}") for power in (0.0, bar))
     evidence, least = evidence_text(watch.log_evidence), f"{1 / watch.alpha:,.0f}"
-    words = f"Evidence against it: {evidence} after {amount(watch.n, 'point')} (alarm at {least})."
+    counted = amount(watch.n, "point" if watch.units is None else watch.units[:-1])
+    words = f"Evidence against it: {evidence} after {counted} (alarm at {least})."
     place = None if alarm is None else round(100.0 * alarm / member.rows, 2)
     drawn = {"path": f"M{points}", "bar": y(bar), "alarm": place, "ticks": ticks, "rows": member.rows}
     drawn["size"] = _WIDTH, _HEIGHT, _TOP

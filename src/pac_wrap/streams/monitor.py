@@ -37,13 +37,14 @@ class Rows(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The names of the columns to read, and the label of anomalies."""
+    """The names of the columns to read, and the label of anomalies; `by` says what its groups are."""
 
     score: str
     label: str | None = None
     group: str | None = None
     anomaly_label: str | None = None
     batch: str | None = None
+    by: str = "group"
 
     @property
     def wanted(self) -> list[str]:
@@ -51,7 +52,7 @@ class Columns(NamedTuple):
         if self.label is not None:
             checks.require_two(self.score, self.label)
         found = [name for name in (self.score, self.label) if name is not None]
-        for name, role in ((self.group, "group"), (self.batch, "batch")):
+        for name, role in ((self.group, self.by), (self.batch, "batch")):
             if name in found:
                 raise InputError(f"column {quoted(name)} cannot be the {role} as well; name another column")
             found += [] if name is None else [name]
@@ -115,7 +116,7 @@ def rows_of_lines(
     reader: ByteReader, start: bytes, columns: Columns, delimiter: str | None = None
 ) -> Iterator[Rows]:
     """Yield the rows of CSV or JSON lines as they arrive, then raise the error for the first bad row."""
-    score, label, group, anomaly_label, batch = columns
+    score, label, group, anomaly_label, batch, _ = columns
     wanted = columns.wanted
     codes = None if label is None else _Codes(label, anomaly_label)
     before, of_json = 0, is_json_line(start)

@@ -179,6 +179,36 @@ def measured_units(
     return tuple(found)
 
 
+def shares_of_units(
+    certificate: Certificate,
+    verdicts: NDArray[np.int8],
+    marks: NDArray[np.int8],
+    units: GroupColumn,
+    beside: Any,
+) -> NDArray[np.float64]:
+    """Return the share of errors of each unit, of its normal and of its anomalous points, NaN without any.
+
+    Units come in the order of their first rows; `marks` are labels, -1 for a row that does not count.
+    """
+    codes = as_units(units, beside, verdicts.size, "verdicts").codes
+    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    codes, counted = np.argsort(np.argsort(first))[codes], certificate.units or Units(None)
+    # as if verdicts were scores: normal, undecided, anomaly
+    heights, shares = np.array([0.0, 2.0, 1.0])[verdicts], []
+    for side, (how, clause) in enumerate(zip((counted.day, counted.event), certificate.clauses, strict=True)):
+        rows = np.flatnonzero(marks == side)
+        found, of = _one_each(heights[rows], codes[rows], how)
+        wrong, points = found == 2.0 if side == 0 else found <= 0.0, np.bincount(of, minlength=first.size)
+        if how is None and clause.units is None and (points > 1).any():
+            raise InputError(
+                f"the certificate was made from units with one {clause.of.label} point each, got a unit with"
+                f" {points.max():,}; make it from units like these"
+            )
+        with np.errstate(invalid="ignore"):
+            shares.append(np.bincount(of, wrong, minlength=first.size) / points)
+    return np.array(shares)
+
+
 def counted_as(per: Event | Day | Iterable[Event | Day] | None) -> Units:
     """Return how units are counted: by their points, as events, as days, or as events and days."""
     listed = [] if per is None else list(per) if isinstance(per, (list, tuple)) else [per]

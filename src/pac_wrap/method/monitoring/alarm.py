@@ -3,7 +3,7 @@
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import exp, inf, isfinite, log, nextafter
+from math import exp, inf, isfinite, log, nan, nextafter
 from typing import Any, Final
 
 import numpy as np
@@ -35,7 +35,11 @@ _FATES: Final = {
     "alarms": ("points", "raise an alarm"),
     "false alarms": ("points", "are false alarms"),
     "wrong alarms": ("alarms", "are wrong"),
+    "days": ("days", "have too many false alarms"),
+    "events": ("events", "are missed"),
 }
+# shares of errors of units, which are rounded down to one of these: eq. (154)
+SHARES_OF_UNITS: Final = tuple((step / 256) ** 2 for step in range(257))
 # what needs a review of every alarm
 REVIEWED: Final = ("false alarms", "wrong alarms")
 
@@ -67,6 +71,9 @@ class Alarm:
         For "scores", the two thresholds.
     noisy : bool or None
         Whether the limit tolerates label noise. If so, it assumes that new labels are no noisier.
+    units : str or None
+        What is counted of units, "days", "events" or "units"; rows are units then. Of "units", `count` have a
+        larger share of errors than `limit`.
     groups : tuple
         The group that it is about. A pool has several; empty if the certificate has no groups.
     """
@@ -84,6 +91,7 @@ class Alarm:
     id: str | None = field(default=None, metadata={"optional": True})
     between: tuple[float, ...] | None = field(default=None, metadata={"optional": True})
     noisy: bool | None = field(default=None, metadata={"optional": True})
+    units: str | None = field(default=None, metadata={"optional": True})
     groups: tuple[Group, ...] = field(default=(), init=False)
 
     @property
@@ -93,8 +101,12 @@ class Alarm:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Bounds of the rate since row `since`; None for "scores", whose thresholds were chosen."""
-        return None if self.watch == SCORES else confidence_sequence(self.count, self.n, self.level)
+        """Bounds of the rate since row `since`; None for chosen thresholds of scores, and for "units"."""
+        return (
+            None
+            if self.units == "units" or self.watch == SCORES
+            else confidence_sequence(self.count, self.n, self.level)
+        )
 
     def of(self, groups: tuple[Group, ...]) -> "Alarm":
         """Return a copy of the alarm that names its groups."""
@@ -107,9 +119,16 @@ class Alarm:
         low, high = self.between or (0.0, 0.0)
         what, fate = _FATES.get(self.watch, ("scores", f"lie from {low:.6g} to {high:.6g}"))
         head = f"too many {self.watch}" if self.watch.endswith("alarms") else f"{self.watch} alarm"
+        row, allowed = "unit" if self.units else "row", rounded_up(self.limit)
+        end = f"{self.count / self.n:.3g} where {allowed} is allowed"
+        if self.units == "units":
+            fate, what = f"have more than {allowed} of their {what} wrong", "units"
+            end = "which is allowed on average only"
+        elif self.units is not None:
+            what, fate = _FATES[self.units]
         return (
-            f"{whose}{head} at row {self.row:,}{batch}: {self.count:,} of {self.n:,} {what} since"
-            f" row {self.since:,} {fate}, {self.count / self.n:.3g} where {rounded_up(self.limit)} is allowed"
+            f"{whose}{head} at {row} {self.row:,}{batch}: {self.count:,} of {self.n:,} {what} since"
+            f" {row} {self.since:,} {fate}, {end}"
             f" (e-value {evidence_text(self.log_evidence)}){f'; {NEW_LABELS}' if self.noisy else ''}"
         )
 
@@ -185,10 +204,10 @@ _bets = lru_cache(maxsize=64)(Bets.above)
 class Watch:
     """One monitored quantity: its counts, its limit, and the evidence that the limit is exceeded.
 
-    `cells` counts the points in each cell; a share has two, points without and with an error. `gains` and
-    `best` are the logarithms of the gain of each bet from all its starts, and from the best start; `began`
-    has the row and number of the best start, and how many points had lost, won and been above by then. The
-    chance of a false alarm is at most `alpha` plus `delta`: eq. (86).
+    `cells` counts the points in each cell; a share has two, points without and with an error, and shares of
+    units have many. `gains` and `best` are the logarithms of the gain of each bet from all its starts, and
+    from the best start; `began` has the row and number of the best start, and how many points had lost, won
+    and been above by then. The chance of a false alarm is at most `alpha` plus `delta`: eq. (86).
     """
 
     name: str
@@ -205,6 +224,7 @@ class Watch:
     # derived from the certificate and the curve: after loading, they are set from a fresh object
     hull: Hull | None = field(default=None, init=False, repr=False, compare=False)
     noisy: bool = field(default=False, init=False, repr=False, compare=False)
+    units: str | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_rate("alpha", self.alpha)
@@ -220,16 +240,18 @@ class Watch:
         empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(*rest)
         return empty.after(empty.bets.unplaced(), ())
 
-    def on(self, hull: Hull | None = None, noisy: bool = False) -> "Watch":
+    def on(self, hull: Hull | None = None, noisy: bool = False, units: str | None = None) -> "Watch":
         """Set the fields that are not stored, and return this object."""
-        object.__setattr__(self, "hull", hull)
-        object.__setattr__(self, "noisy", noisy)
+        for name, value in (("hull", hull), ("noisy", noisy), ("units", units)):
+            object.__setattr__(self, name, value)
         return self
 
     @property
     def bets(self) -> Bets:
         """The bets that the limit is exceeded."""
-        return _bets(self.ceiling or 0.5) if self.hull is None else self.hull.bets
+        if self.hull is not None:
+            return self.hull.bets
+        return _bets(self.ceiling or 0.5, SHARES_OF_UNITS if self.units == "units" else (0.0, 1.0))
 
     @property
     def n(self) -> int:
@@ -238,14 +260,27 @@ class Watch:
 
     @property
     def count(self) -> int:
-        """How many of the points are errors, or undecided; 0 for scores."""
-        return 0 if self.hull else self.cells[1]
+        """How many points are errors, or undecided; how many units have too many errors; 0 for scores."""
+        return 0 if self.hull else int(self.bets.fates[0] @ np.array(self.cells))
 
     @property
-    def rate(self) -> Rate:
-        """The share so far; each end of its confidence sequence is ever wrong with chance at most alpha."""
+    def rate(self) -> Rate | float:
+        """The share so far; each end of its confidence sequence is ever wrong with chance at most alpha.
+
+        Of units, it is the mean of their shares of errors, which are rounded down.
+        """
+        if self.units == "units":
+            return float(np.array(SHARES_OF_UNITS) @ np.array(self.cells)) / self.n if self.n else nan
         ends = (0.0, 1.0) if self.hull else confidence_sequence(self.count, self.n, self.alpha)
         return Rate(self.count, self.n, *ends)
+
+    @property
+    def counted(self) -> str:
+        """The share so far in words."""
+        rate = self.rate
+        if isinstance(rate, Rate):
+            return f"{self.count:,} of {self.n:,}: {rate}" if self.n else "no points"
+        return f"{rate:.4f} on average in {amount(self.n, 'unit')}" if self.n else "no units"
 
     @property
     def log_evidence(self) -> float:
@@ -285,21 +320,24 @@ class Watch:
             above = float(fates[2] / max(1, n))
             limit = min(1.0, max(0.0, 1.0 - a - above * (1.0 - a / b)))
             between = float(self.hull.edges[low]), float(self.hull.edges[high])
-        level, noisy = self.alpha / ((number + 1.0) * (number + 2.0)), self.noisy or None
+        level = self.alpha / ((number + 1.0) * (number + 2.0))
         counted = count, n, limit, self.alpha, self.delta, level
-        return Alarm(self.name, row, since, reached.log_evidence, *counted, between=between, noisy=noisy)
+        of: Any = {"between": between, "noisy": self.noisy or None, "units": self.units}
+        return Alarm(self.name, row, since, reached.log_evidence, *counted, **of)
 
     def after(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
         """Return this quantity with other bets, and another past."""
         arrays = placed.cells, placed.gains, placed.best, placed.began
         cells, gains, best, began = (tuple[Any, ...](one.ravel().tolist()) for one in arrays)
         state = cells, placed.starts, placed.following, gains, best, began, past
-        return Watch(self.name, self.alpha, self.delta, self.ceiling, *state).on(self.hull, self.noisy)
+        known = self.hull, self.noisy, self.units
+        return Watch(self.name, self.alpha, self.delta, self.ceiling, *state).on(*known)
 
     def __str__(self) -> str:
         share = amount(self.n, "point")
         if self.ceiling is not None:
-            share = f"{self.rate}, allowed {rounded_up(self.ceiling)}"
+            share = self.counted if self.units == "units" else str(self.rate)
+            share += f", allowed {rounded_up(self.ceiling)}"
         evidence = f"{evidence_text(self.log_evidence)} (alarm at {1.0 / self.alpha:.6g})"
         width = 12 if self.name.endswith("alarms") else 10
         return f"{self.name:<{width}} {share}; evidence against the promise: {evidence}"
@@ -308,12 +346,14 @@ class Watch:
 def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
     """Return the monitored quantities of a certificate and a curve, before any point."""
     traffic, rule = certificate.traffic is not None, certificate.rule
-    kept = certificate.promises if traffic else [one for one in kept_by(certificate) if one is not None]
+    plain = not traffic and certificate.units is None
+    promised = kept_by(certificate) if plain else [clause.certified for clause in certificate.clauses]
+    kept = certificate.promises if traffic else [one for one in promised if one is not None]
     # a verdict that is never given has no errors to count
     given = dict.fromkeys(Error, rule.anomaly_from < inf) | {Error.MISS: rule.normal_below > -inf}
     # with very noisy labels, any share of errors is possible while a ceiling holds: nothing contradicts it
     found: list[tuple[Any, ...]] = [
-        (name_of(one), one.delta, _limit(one), None, one.label_noise is not None)
+        (name_of(one), one.delta, _limit(one), None, one.label_noise is not None, _counts(certificate, one))
         for one in kept
         if given[one.error] and not why_unseen(one, traffic) and _limit(one) < 1.0
     ]
@@ -322,6 +362,8 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
         found = [min((one for one in found if one[0] == name), key=lambda one: one[2]) for name in names]
     if (limit := _undecided(certificate)) is not None:
         found.append((UNDECIDED, *limit))
+    if curve is not None and certificate.units is not None:
+        raise InputError("a curve takes points for independent, and the certificate has units; remove it")
     if curve is not None:
         refuse_tolerance(certificate.guarantee, "a curve", "remove it; the rest is monitored without it")
         if (hull := hull_of(curve)) is not None:
@@ -349,6 +391,16 @@ def why_unseen(promise: Promise, traffic: bool) -> str | None:
     if promise.by_coins:
         return "coins leave alarms without a review"
     return "reviews of alarms show no missed anomaly" if traffic and promise.error is Error.MISS else None
+
+
+def _counts(certificate: Certificate, promise: Promise) -> str | None:
+    """Return what a promise about units counts; None if it counts points."""
+    units, of_misses = certificate.units, promise.error is Error.MISS
+    if units is None:
+        return None
+    if (units.event if of_misses else units.day) is not None:
+        return "events" if of_misses else "days"
+    return None if (certificate.fnr if of_misses else certificate.fpr).units is None else "units"
 
 
 def _limit(promise: Promise) -> float:

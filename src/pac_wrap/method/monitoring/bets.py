@@ -152,16 +152,20 @@ class Bets:
     ceiling: float | None = None
 
     @classmethod
-    def above(cls, ceiling: float) -> "Bets":
-        """Return the bets that a rate is above its ceiling; cell 1 holds the errors, cell 0 the others."""
+    def above(cls, ceiling: float, shares: tuple[float, ...] = (0.0, 1.0)) -> "Bets":
+        """Return the bets that a rate is above its ceiling.
+
+        A cell holds points, or units, with the same share of errors: 0 or 1 for a point, eq. (154) for units.
+        """
         odds, most = ceiling / (1.0 - ceiling), _LARGEST_RATE / (1.0 - _LARGEST_RATE)
         steps = max(1, min(_MOST_RATES, int(log(max(most / odds, 1.0)) / log(_APART))))
         apart = max(_APART, (most / odds) ** (1.0 / steps))
         # in terms of the odds, since a rate next to 1 would have no digits left
         raised = apart ** np.arange(1, steps + 1) - 1.0
-        won = np.log1p(raised * (1.0 - ceiling) / (1.0 + raised * ceiling))
-        logs = np.stack([-np.log1p(raised * ceiling), won], axis=-1)
-        return cls(logs, np.broadcast_to(np.arange(2), logs.shape), ceiling)
+        won = [np.log1p(raised * (share - ceiling) / (1.0 + raised * ceiling)) for share in shares[1:]]
+        logs = np.stack([-np.log1p(raised * ceiling), *won], axis=-1)
+        fates = np.broadcast_to((np.array(shares) > ceiling).astype(np.int64), logs.shape)
+        return cls(logs, fates, ceiling if len(shares) == 2 else None)
 
     def unplaced(self) -> Placed:
         """Return the bets before any point."""

@@ -22,10 +22,11 @@ from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate, no_certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.values import NEVER, Group
+from pac_wrap.method.groups.units import shares_of_units
+from pac_wrap.method.groups.values import NEVER, Group, GroupColumn
 from pac_wrap.method.metrics import as_verdicts
 from pac_wrap.method.monitoring import alarm as watched
-from pac_wrap.method.monitoring.alarm import Alarm, Counts, Points, Watch
+from pac_wrap.method.monitoring.alarm import SHARES_OF_UNITS, Alarm, Counts, Points, Watch
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.provenance import MOST_ANCESTORS, Lineage
 from pac_wrap.method.rule import Verdict
@@ -53,7 +54,8 @@ KINDS_APART: Final = (
 class Batch(NamedTuple):
     """The verdicts of rows, whether each has a score, the labels (0, 1 or -1 for none), and the scores.
 
-    Reviews of traffic are labels, too; `reviewed` tells whether all alarms have one.
+    Reviews of traffic are labels, too; `reviewed` tells whether all alarms have one. If rows are units,
+    `shares` are the shares of errors of their normal and of their anomalous points.
     """
 
     verdicts: NDArray[np.int8]
@@ -61,6 +63,7 @@ class Batch(NamedTuple):
     labels: NDArray[np.int8]
     scores: arguments.Scores | None = None
     reviewed: bool = False
+    shares: NDArray[np.float64] | None = None
 
     def with_reviews(self, verdicts: ArrayLike, reviews: ArrayLike) -> "Batch":
         """Return the batch with the reviews of its alarms; it is refused while one has none."""
@@ -208,6 +211,10 @@ def _points(watch: Watch, batch: Batch, late: bool) -> Points:
         return places, (alarms & (batch.labels == 0))[places].astype(np.int64)
     if watch.name in _ERRORS:
         label, error = _ERRORS[watch.name]
+        if batch.shares is not None:
+            places = np.flatnonzero(~np.isnan(batch.shares[label]))
+            steps = SHARES_OF_UNITS if watch.units == "units" else (0.0, 1.0)
+            return places, np.searchsorted(steps, batch.shares[label][places], side="right") - 1
         places = np.flatnonzero(batch.labels == label)
         return places, (batch.verdicts[places] == error).astype(np.int64)
     if late or (watch.hull is not None and batch.scores is None):
@@ -274,6 +281,8 @@ class Monitor:
     alarm need none. The rows of a batch count together, and false alarms once all its alarms are reviewed.
     Feed all batches, also those without an alarm, in the order in which they came.
 
+    A certificate made with units needs the `units` of rows, and its rows and alarms count units: eq. (154).
+
     Each group of a `GroupCertificate` is monitored by itself, and the groups share alpha equally. The groups
     of a pool are monitored together: their rows must come mixed, in the shares of the calibration. Groups
     without a promise and new groups are not monitored; `unpromised` and `unseen` count their rows.
@@ -315,11 +324,6 @@ class Monitor:
             raise no_certificate(certificate)
         if isinstance(certificate, Certificate) and certificate.by_kind:
             raise InputError(f"certificate must be without kinds; {KINDS_APART}")
-        if isinstance(certificate, Certificate) and certificate.units is not None:
-            raise InputError(
-                "a monitor takes points for independent, and this certificate was made with units;"
-                " evaluate it on new units instead"
-            )
         if curve is not None and not isinstance(curve, Curve):
             raise InputError(f"curve must be a Curve, got {type(curve).__name__}; load one with Curve.load")
         self._turn = RLock()
@@ -330,6 +334,8 @@ class Monitor:
         self._members: dict[int, Member] = {}
         self.table = certificate if isinstance(certificate, GroupCertificate) else None
         self.asked = certificate.asked if isinstance(certificate, GroupCertificate) else certificate.guarantee
+        with_units = isinstance(certificate, Certificate) and certificate.units is not None
+        self.in_units = certificate if with_units else None
         if self.table is None:
             self._watchers, self.size = np.zeros(1, dtype=np.int64), 1
             self._members[0] = self._fresh(0)
@@ -389,6 +395,7 @@ class Monitor:
         *,
         reviews: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        units: GroupColumn | None = None,
         scores: ArrayLike | None = None,
         id: str | None = None,
         late: bool = False,
@@ -409,6 +416,9 @@ class Monitor:
             For a certificate of traffic: 1 (right) or 0 (wrong) for each alarm; other rows may have none.
         groups : array-like, optional
             The group of each row, if the certificate has groups.
+        units : array-like, optional
+            The unit of each row, if the certificate was made with units. A unit counts once, with all of its
+            rows in this batch, so a batch must hold the whole of it.
         scores : array-like of float, optional
             The score of each row; NaN for a row without one. A monitor with a curve needs scores.
         id : str, optional
@@ -429,6 +439,16 @@ class Monitor:
         if (labels if self.asked.of_traffic else reviews) is not None:
             raise InputError("reviews are for a certificate of traffic, and labels for any other; swap them")
         batch = read_batch(verdicts, labels, scores, self._anomaly_label)
+        if (units is None) != (self.in_units is None):
+            raise InputError(
+                "the monitored certificate was made without units; remove units"
+                if self.in_units is None
+                else "the monitored certificate was made with units; pass the unit of each row as units"
+            )
+        if units is not None and self.in_units is not None:
+            shares = shares_of_units(self.in_units, batch.verdicts, batch.labels, units, verdicts)
+            none = np.zeros(shares.shape[1], dtype=np.int8)
+            batch = Batch(none, none == 0, none, shares=shares)
         if reviews is not None:
             batch = batch.with_reviews(verdicts, reviews)
         rows, unseen, unpromised = batch.verdicts.size, 0, 0
@@ -532,7 +552,8 @@ class Monitor:
             self.save(path)
 
     def __str__(self) -> str:
-        head = f"{amount(self.rows, 'row')} in {self.batches:,} batch{'es' * (self.batches != 1)}"
+        rows = amount(self.rows, "row" if self.in_units is None else "unit")
+        head = f"{rows} in {self.batches:,} batch{'es' * (self.batches != 1)}"
         if self.table is None:
             member = self._members[0]
             head += f", {self.unscored:,} of them without a score" if self.unscored else ""
@@ -615,7 +636,7 @@ class Monitor:
             fresh = self._fresh(member.place)
             yield from member.problems(fresh)
             for watch, new in zip(member.watches, fresh.watches, strict=True):
-                watch.on(new.hull, new.noisy)
+                watch.on(new.hull, new.noisy, new.units)
         if sum(member.rows for member in state.members) + state.unseen + state.unpromised != state.rows:
             yield "the rows of its groups do not add up to its rows"
         if len(state.ids) > min(MOST_IDS, state.batches):
