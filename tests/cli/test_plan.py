@@ -80,6 +80,11 @@ def test_labels_as_they_come() -> None:
             ["--pilot", "p.csv"],
             "--pilot needs the columns of its scores and labels; add --score and --label",
         ),
+        (["--guess-errors", "0.01"], "--guess-errors and --guess-correlation need --unit-points; add it"),
+        (["--unit-points", "20", "--labels", "9"], "count labels, and --unit-points counts units"),
+        (["--unit-points", "20", "--guess-errors", "0.01"], "belong together; give both, or none"),
+        (["--unit-points", "20", "--max-alarms", "0.01"], "units cannot be planned from traffic"),
+        (["--unit-points", "20", "--shift", "tv:0.01"], "a promise about units"),
     ],
 )
 def test_bad_usage_is_one_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
@@ -99,6 +104,18 @@ def test_a_pilot_that_leaves_a_promise_unlikely(tmp_path: Path) -> None:
     done = invoke("plan", "--pilot", path, "--score", "s", "--label", "y")
     assert rows(done.out)[-1][1:].count("-") >= 1
     assert "-: no number of labels is enough with up to 500 errors allowed" in done.out
+
+
+def test_units() -> None:
+    guesses = ["--unit-points", "20", "--guess-errors", "0.01", "--guess-correlation", "0.2"]
+    done = invoke("plan", *guesses, "--normal", "120")
+    assert rows(done.out)[-1] == ["0", "59", "59"]
+    words = " ".join(done.out.split())
+    assert "FPR <= 0.05: 120 at hand; the lowest ceiling that they can keep is 0.02477" in words
+    assert "FNR <= 0.05: by the guess, 97 units with anomalous points are enough 9 times in 10" in words
+    assert "a wrong guess never breaks the promise itself" in words
+    found = json.loads(invoke("plan", "--unit-points", "20", "--max-fnr", "0.05", "--format", "json").out)
+    assert found["needed"][0]["needed"] == [{"errors": 0, "units": 59}]
 
 
 def test_traffic_and_reviews() -> None:

@@ -25,6 +25,13 @@ def plan(
         "Of traffic: the share of alarms that review finds right, a guess."
     ),
     guess_prevalence: float | None = option("Of traffic: the share of anomalous points, a guess."),
+    unit_points: int | None = option(
+        "Count units, such as machines or patients, with this many points of a class each.", min=2
+    ),
+    guess_errors: float | None = option("Of units: the share of errors at the threshold, a guess."),
+    guess_correlation: float | None = option(
+        "Of units: the intraclass correlation of their errors, a guess."
+    ),
     labels: int | None = option("Show the ceilings that this many labels of one class can certify.", min=0),
     normal: int | None = option("Number of normal labels at hand.", min=0),
     anomalous: int | None = option("Number of anomalous labels at hand.", min=0),
@@ -56,6 +63,9 @@ def plan(
 
     For traffic and reviewed alarms:
     [bold]pac-wrap plan --max-false-alarms 20/50000 --guess-precision 0.8[/bold]
+
+    For machines, patients or days with 20 points each:
+    [bold]pac-wrap plan --unit-points 20 --guess-errors 0.01 --guess-correlation 0.2[/bold]
     """
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.planning.plan import pilot_of
@@ -74,6 +84,15 @@ def plan(
     if not asked.of_traffic and any(one is not None for one in of_traffic.values()):
         raise InputError(
             "--traffic and --guess-... need a promise about traffic; add one, such as --max-false-alarms"
+        )
+    of_units = {"unit_points": unit_points, "guess_errors": guess_errors}
+    of_units |= {"guess_correlation": guess_correlation}
+    if unit_points is None and (guess_errors is not None or guess_correlation is not None):
+        raise InputError("--guess-errors and --guess-correlation need --unit-points; add it")
+    if unit_points is not None and (pilot or sequential or labels is not None):
+        raise InputError(
+            "--labels, --pilot and --sequential count labels, and --unit-points counts units; give the"
+            " numbers of units with --normal and --anomalous instead"
         )
     if asked.of_traffic and (pilot or sequential or {normal, anomalous, labels} != {None}):
         raise InputError(
@@ -110,6 +129,7 @@ def plan(
         looks=Looks(20 if every is None else every, 2000 if up_to is None else up_to) if sequential else None,
         rates=true_rate or None,
         **of_traffic,
+        **of_units,
     )
     options.tell(account, form)
 

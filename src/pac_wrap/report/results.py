@@ -46,6 +46,10 @@ _GUESSED: Final = (
     "What to expect follows from the guess, if every alarm is right with the same chance and reviews go from"
     " the highest score down. It is a forecast, not a promise; a wrong guess never breaks the promise itself."
 )
+_GUESSED_UNITS: Final = (
+    "What is enough 9 times in 10 follows from the guess. It is a forecast, not a promise; a wrong guess"
+    " never breaks the promise itself."
+)
 # series differ if their points together count as less than half of what they count as one by one
 _DIFFER: Final = 0.5
 _CLASSES: Final = ((False, "normal", "FPR"), (True, "anomalous", "FNR"))
@@ -169,9 +173,12 @@ def account_of_plan(
     pilot: Pilot | None = None,
     looks: Looks | None = None,
     rates: Sequence[float] | None = None,
-    **of_traffic: Any,
+    **guessed: Any,
 ) -> Account:
     """Return the account of a plan: the ceilings that labels keep, and the labels that ceilings need."""
+    if guessed.get("unit_points") is not None:
+        units = _needed(plan(asked, normal=sizes[0], anomalous=sizes[1], **guessed))
+        return Account("What units can promise", sections=(units,))
     sections = []
     if labels is not None:
         sections.append(_promises(labels, delta))
@@ -182,12 +189,13 @@ def account_of_plan(
     if looks is not None:
         sections.append(_sequential(asked, looks, rates))
     if not sections or (ceilings and labels is not None):
-        sections.append(_needed(plan(asked, **of_traffic)))
+        sections.append(_needed(plan(asked, **guessed)))
     return Account("What labels can promise", sections=tuple(sections))
 
 
 def _needed(found: Plan) -> Section:
-    columns, cells = ["errors allowed\namong them"], [list(map(str, TOLERATED))]
+    in_units = any(one.in_units for one in found.needed)
+    columns, cells = ["errors allowed\namong them"], [list(map(str, found.needed[0].errors))]
     records: list[Record] = []
     for one in found.needed:
         columns.append(f"{one.points} for\n{_stated(one.promise)}")
@@ -195,17 +203,18 @@ def _needed(found: Plan) -> Section:
         for name in one.expected[0]:
             columns.append(f"{SPENT[name]}\nto expect")
             cells.append([f"{spent[name]:,.0f}" for spent in one.expected])
-        key = one.points.split()[-1]
+        key = "units" if one.in_units else one.points.split()[-1]
         needs = zip(one.errors, one.labels, one.expected, strict=True)
         own = [{"errors": errors, key: n} | spent for errors, n, spent in needs]
         forecast: Record = {} if one.forecast is None else {"likely": one.likely}
         forecast |= {} if one.first is None else {"tested_first": one.first[0], "chance": one.first[1]}
         at_hand = {} if one.at_hand is None else {"at_hand": one.at_hand.n, "allowed": one.at_hand.errors}
         records.append(_record(one.promise) | at_hand | forecast | {"needed": own})
-    what = "what is" if found.guarantee.of_traffic else "labels"
+    what = "what is" if found.guarantee.of_traffic else "units" if in_units else "labels"
     table = _framed(columns, zip(*cells, strict=True), f"{what} needed, by errors among them")
     said = [f"{one.promise.claim}: {text}" for one in found.needed for text in one.told()]
-    said += [_GUESSED] * any(one.forecast == "guess" or one.expected[0] for one in found.needed)
+    guess = any(one.forecast == "guess" or one.expected[0] for one in found.needed)
+    said += [_GUESSED_UNITS if in_units else _GUESSED] * guess
     return Section(items=(table, *said), key="needed", value=records)
 
 

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom, binom, nbinom
 
 from pac_wrap import Guarantee, InputError, Reviews, plan
+from pac_wrap.base.floats import rounded_up
 from pac_wrap.method.planning.plan import Need, Posterior, needed, pilot_of
 from pac_wrap.method.planning.sequential import stopping
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails import error_budget, min_samples
 from pac_wrap.tails.bounds import cdf
+from pac_wrap.tails.units import highest_mean, refutes
 
 FIVE = Guarantee().promises[0]
 RNG = np.random.default_rng(66)
@@ -215,3 +217,52 @@ def test_what_is_guessed_decides_what_is_said() -> None:
 def test_bad_guesses_are_refused(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         plan(Guarantee(max_false_alarms=0.01), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("rate", "correlation", "least"), [(0.02, 0.2, 162), (0.02, 0.5, 307), (0.01, 0.2, 95), (0.01, 0.5, 140)]
+)
+def test_a_plan_in_units_has_the_units_of_the_theory(rate: float, correlation: float, least: int) -> None:
+    """The table of section 19 in docs/theory.md; three standard errors of either forecast are below 5 %."""
+    found = plan(unit_points=20, guess_errors=rate, guess_correlation=correlation).needed
+    assert [one.labels for one in found] == [(59,), (59,)]
+    for one in found:
+        assert one.likely is not None
+        assert abs(one.likely.labels - least) <= 0.05 * least
+
+
+def test_a_plan_in_units_says_what_those_at_hand_can_keep() -> None:
+    asked = Guarantee(0.05, 0.02, confidence=0.9)
+    found = plan(asked, unit_points=10, normal=100, anomalous=7)
+    # deltas of dependent classes add up, whatever the counts
+    assert [one.promise.delta for one in found.needed] == [one.delta for one in asked.fixed.promises]
+    for one, n in zip(found.needed, (100, 7), strict=True):
+        rate, delta = one.promise.ceiling, one.promise.delta
+        assert refutes(np.zeros(one.labels[0]), rate, delta)
+        assert not refutes(np.zeros(one.labels[0] - 1), rate, delta)
+        assert one.at_hand is not None
+        assert (one.at_hand.errors is None) == (n < one.labels[0])
+    told = " ".join(str(found).split())
+    lowest = rounded_up(highest_mean(np.zeros(100), 0.05))
+    assert f"100 at hand; the lowest ceiling that they can keep is {lowest}" in told
+    assert "units with anomalous points if no point is an error" in told
+    assert "7 at hand," in told
+    assert "missing" in told
+    hopeless = plan(Guarantee(max_fnr=None), unit_points=5, guess_errors=0.049, guess_correlation=0.5)
+    assert "by the guess, no number of units with normal points are enough" in str(hopeless)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"guess_errors": 0.01}, "are for units; give unit_points too"),
+        ({"unit_points": 1}, "a unit with one point counts as a label"),
+        ({"unit_points": 0}, "unit_points must be a whole number, 1 or more"),
+        ({"unit_points": 5, "guess_errors": 0.01}, "belong together"),
+        ({"unit_points": 5, "guess_errors": 0.01, "guess_correlation": 1.0}, "strictly between 0 and 1"),
+        ({"unit_points": 5, "pilot": ([0.1], [0.9])}, "units cannot be planned from traffic or a pilot"),
+    ],
+)
+def test_bad_guesses_about_units_are_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        plan(**arguments)

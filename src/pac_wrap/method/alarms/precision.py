@@ -403,7 +403,7 @@ class AlarmBounds:
         --------
         >>> from pac_wrap import calibrate
         >>> print(calibrate(range(1000), range(900, 1900)).among_next(500)[0])
-        at most 29 of the next 500 normal points raise a false alarm, with confidence 0.962
+        at most 29 of the next 500 normal points raise a false alarm, with confidence 0.962084
         """
         m, level = check_positive("points", points), check_rate("delta", delta)
         one, found = cast("Certificate", self), list[AmongNext]()

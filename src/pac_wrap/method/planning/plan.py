@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaln, gammaln
 
-from pac_wrap.base.arguments import MOST_SCORES, as_scores, check_rate
+from pac_wrap.base.arguments import MOST_SCORES, as_scores, check_positive, check_rate
 from pac_wrap.base.floats import rounded_down, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Error, Guarantee, Promise
+from pac_wrap.method.promise import Error, Guarantee, Promise, refuse_tolerance
 from pac_wrap.method.rule import LARGEST
 from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.tails.bounds import Budget, Sharing, cdf, equal_deltas, min_samples, ranks_tested, upper_bound
+from pac_wrap.tails.units import highest_mean, least_units, likely_units
 
 # budgets are tried up to this many errors; a larger need is reported as unknown
 MOST_ERRORS: Final = 500
@@ -166,7 +167,7 @@ class Needed:
     """Points needed by a promise for each number of errors, eq. (4), budget at hand, and a likely need.
 
     `expected` has reviews and traffic for each number of errors, by a guess; `first` the number of alarms
-    that are tested first, and the chance that they pass.
+    that are tested first, and the chance that they pass. `in_units` tells whether units are counted.
     """
 
     promise: Promise
@@ -177,10 +178,13 @@ class Needed:
     forecast: str | None = None
     expected: tuple[dict[str, float], ...] = ()
     first: tuple[int, float] | None = None
+    in_units: bool = False
 
     @property
     def points(self) -> str:
         """What is counted."""
+        if self.in_units:
+            return f"units with {self.promise.of.label} points"
         if self.promise.of.label == "alarms":
             return "reviewed alarms"
         if self.promise.by_audits:
@@ -194,10 +198,13 @@ class Needed:
         if budget is not None and not budget.n:
             yield "none at hand"
         elif budget is not None:
-            lowest = self.promise.afterwards(upper_bound(0, budget.n, budget.delta))
+            least = highest_mean(np.zeros(budget.n), budget.delta) if self.in_units else None
+            lowest = self.promise.afterwards(least or upper_bound(0, budget.n, budget.delta))
             allowed = f", {budget.missing:,} missing"
             if budget.errors is not None:
-                allowed = f" tolerate {budget.errors:,} error{'s' * (budget.errors != 1)}"
+                allowed = f" tolerate {budget.errors:,} error{'s' * (budget.errors != 1)}" * (
+                    not self.in_units
+                )
             least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
             yield f"{budget.n:,} at hand{allowed}; {least}"
         if self.forecast is not None:
@@ -235,8 +242,10 @@ class Plan:
         for one in self.needed:
             head, (none, *more) = one.promise.claim, one.labels
             error = one.promise.error.value if one.promise.of_traffic else "error"
-            others = ", ".join(f"{n:,} with {k}" for k, n in zip(one.errors[1:], more, strict=True))
-            lines.append(f"{head}  {none:,} {one.points} if no {error} is among them, {others}")
+            others = [f"{n:,} with {k}" for k, n in zip(one.errors[1:], more, strict=True)]
+            free = "point is an error" if one.in_units else f"{error} is among them"
+            none_of = f"{none:,} {one.points} if no {free}"
+            lines.append(f"{head}  {', '.join([none_of, *others])}")
             told = [
                 f"{SPENT[name]} to expect: {', '.join(f'{found[name]:,.0f}' for found in one.expected)}"
                 for name in one.expected[0]
@@ -267,6 +276,40 @@ def _settled(asked: Guarantee, normal: int | None, anomalous: int | None) -> Gua
     return Abstain().settled(asked, (counts[0] or 0, counts[1] or 0))
 
 
+def _guessed_of_units(
+    asked: Guarantee, pilot: object, points: int | None, errors: float | None, correlation: float | None
+) -> tuple[float, float, int] | None:
+    """Return the guesses about units, None without any; what does not fit is refused."""
+    if points is None and (errors is not None or correlation is not None):
+        raise InputError("guess_errors and guess_correlation are for units; give unit_points too")
+    if points is None:
+        return None
+    if check_positive("unit_points", points) == 1:
+        raise InputError("a unit with one point counts as a label; leave out unit_points")
+    if asked.of_traffic or pilot is not None:
+        raise InputError(
+            "units cannot be planned from traffic or a pilot sample; remove unit_points or these"
+        )
+    refuse_tolerance(asked, "a promise about units", "remove both")
+    if errors is None and correlation is None:
+        return None
+    if errors is None or correlation is None:
+        raise InputError("guess_errors and guess_correlation belong together; give both, or none")
+    rates = check_rate("guess_errors", errors), check_rate("guess_correlation", correlation)
+    return *rates, points
+
+
+def _of_units(promise: Promise, n: int | None, guessed: tuple[float, float, int] | None) -> Needed:
+    """Return the units that a promise needs if no point is an error, and those that are likely enough."""
+    rate, delta = promise.at_calibration, promise.delta
+    least, more = (least_units(rate, delta),), {}
+    if guessed is not None:
+        likely = likely_units(rate, delta, *guessed, _CHANCE)
+        more = {"forecast": "guess", "likely": None if likely is None else Need(likely, 0)}
+    at_hand = None if n is None else Budget(n, rate, delta, 0 if n >= least[0] else None, 1.0 - delta, n)
+    return Needed(promise, (0,), least, at_hand, expected=({},), in_units=True, **more)
+
+
 def plan(
     guarantee: Guarantee | None = None,
     *,
@@ -277,6 +320,9 @@ def plan(
     guess_alarms: float | None = None,
     guess_precision: float | None = None,
     guess_prevalence: float | None = None,
+    unit_points: int | None = None,
+    guess_errors: float | None = None,
+    guess_correlation: float | None = None,
 ) -> Plan:
     """Return how many labels, or how much traffic, a guarantee needs, and what those at hand can keep.
 
@@ -295,6 +341,13 @@ def plan(
         For promises about traffic: the guessed share of points that should raise an alarm, of these alarms
         that review finds right, and of points that are anomalous (by default no anomaly is missed). The
         reviews to expect follow, and the traffic that keeps these alarms with a chance of 90 %.
+    unit_points : int, optional
+        For points that come in units, such as machines, patients or days: how many points of a class a unit
+        has, on average. `normal` and `anomalous` count units then. If a unit has one score, as events do, it
+        counts as a label; leave this out.
+    guess_errors, guess_correlation : float, optional
+        The guessed share of errors at the threshold, and how much points of one unit resemble each other: the
+        intraclass correlation of errors. From both follows how many units are enough with a chance of 90 %.
 
     Returns
     -------
@@ -315,16 +368,26 @@ def plan(
     >>> needs = plan(Guarantee(max_false_alarms="20 per 50,000"), guess_precision=0.8).needed[0]
     >>> needs.labels[2], needs.expected[2]
     (15738, {'reviews': 15.0})
+    >>> machines = plan(
+    ...     Guarantee(max_fnr=None), unit_points=20, guess_errors=0.01, guess_correlation=0.2
+    ... )
+    >>> machines.needed[0].labels, machines.needed[0].likely.labels
+    ((59,), 97)
     """
-    asked = _settled(Guarantee() if guarantee is None else guarantee, normal, anomalous)
+    asked = Guarantee() if guarantee is None else guarantee
+    asked = asked.fixed if unit_points is not None else _settled(asked, normal, anomalous)
     if asked.of_traffic and pilot is not None:
         raise InputError("a pilot sample is for labelled classes; for traffic give guess_alarms instead")
+    guessed = _guessed_of_units(asked, pilot, unit_points, guess_errors, guess_correlation)
     guess = Guess(guess_alarms, guess_precision, guess_prevalence)
     found, each = None if pilot is None else pilot_of(*pilot, asked), []
     for one in asked.promises:
         labels = tuple(min_samples(one.at_calibration, one.delta, errors) for errors in TOLERATED)
         n = (normal, anomalous)[one.rate == "FNR"]
         more: dict[str, Any] = {}
+        if unit_points is not None:
+            each.append(_of_units(one, n, guessed))
+            continue
         if one.of_traffic:
             n = None if one.error is Error.WRONG_ALARM or one.by_audits else traffic
             if (rate := guess.rate(one)) is not None:
