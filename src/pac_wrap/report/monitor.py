@@ -10,7 +10,6 @@ from pac_wrap.method.groups.values import text_of
 from pac_wrap.method.monitoring.alarm import REVIEWED, SCORES, UNDECIDED, Alarm, Watch, called, evidence_text
 from pac_wrap.method.monitoring.monitor import Member, Monitor
 from pac_wrap.report.account import Account, Figure, Item, Section, Status, Table, only, sentence
-from pac_wrap.tails.bounds import Rate
 
 _PREFIX: Final = "pac_wrap_monitor"
 _TITLES: Final = {
@@ -88,8 +87,8 @@ def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
         facts: dict[str, Any] = {"name": watch.name, "points": watch.n, "log_evidence": watch.log_evidence}
         facts |= {"log_bar": -log(watch.alpha), "alpha": watch.alpha, "delta": watch.delta}
         if watch.ceiling is not None:
-            rate, facts = watch.rate, facts | {"count": watch.count, "limit": watch.ceiling}
-            facts |= {"low": rate.low, "high": rate.high} if isinstance(rate, Rate) else {"mean": rate}
+            rate = watch.rate
+            facts |= {"count": rate.count, "limit": watch.ceiling, "low": rate.low, "high": rate.high}
         watches.append(facts)
     alarms = [
         asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
@@ -139,7 +138,6 @@ def monitor_metrics(monitor: Monitor) -> str:
     alarmed = [labels for labels, _ in rising]
     batches = [(of if one.id is None else of | {"batch": one.id}, float(one.row)) for of, one in rising]
     shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
-    rates = [(one.rate, of) for one, of in shares if isinstance(one.rate, Rate)]
     reasons = {"never seen": monitor.unseen, "promised nothing": monitor.unpromised}
     apart = [({"reason": why}, float(rows)) for why, rows in reasons.items() if monitor.table is not None]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
@@ -149,8 +147,8 @@ def monitor_metrics(monitor: Monitor) -> str:
         ("points_total", "counter", "Points that count for a rate.", [(of, one.n) for one, of in watches]),
         ("errors_total", "counter", "Errors, or undecided points.", [(of, one.count) for one, of in shares]),
         ("limit", "gauge", "The ceiling of the rate.", [(of, one.ceiling or 0.0) for one, of in shares]),
-        ("rate_low", "gauge", "Lower bound of the rate.", [(of, rate.low) for rate, of in rates]),
-        ("rate_high", "gauge", "Upper bound of the rate.", [(of, rate.high) for rate, of in rates]),
+        ("rate_low", "gauge", "Lower bound of the rate.", [(of, one.rate.low) for one, of in shares]),
+        ("rate_high", "gauge", "Upper bound of the rate.", [(of, one.rate.high) for one, of in shares]),
         ("log_evidence", "gauge", "Logarithm of evidence.", [(of, one.log_evidence) for one, of in watches]),
         ("log_bar", "gauge", "log_evidence at an alarm.", [(of, -log(one.alpha)) for one, of in watches]),
         ("alarm", "gauge", "1 after an alarm.", [(of, float(of in alarmed)) for _, of in watches]),

@@ -374,6 +374,24 @@ class Rate:
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" if self.n else "no points"
 
 
+@dataclass(frozen=True, slots=True)
+class MeanRate(Rate):
+    """The mean share of errors of units with its interval; `count` and `n` are of points, or of units.
+
+    Parameters
+    ----------
+    mean : float
+        The mean over units, each of which counts alike.
+    """
+
+    mean: float
+
+    @property
+    def value(self) -> float:
+        """The mean share."""
+        return self.mean
+
+
 def min_samples(rate: float, delta: float, errors: int = 0) -> int:
     """Return the smallest number of points whose error budget is at least `errors`: eq. (4).
 

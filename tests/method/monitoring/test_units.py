@@ -19,8 +19,7 @@ from pac_wrap import (
     calibrate_labelled,
     certify_curve,
 )
-from pac_wrap.method.monitoring.alarm import SHARES_OF_UNITS
-from pac_wrap.method.monitoring.bets import Bets
+from pac_wrap.method.monitoring.bets import SHARES_OF_UNITS, Bets, mean_sequence
 from pac_wrap.report.account import account_of
 from pac_wrap.report.monitor import monitor_metrics
 
@@ -45,7 +44,8 @@ def certificate() -> Certificate:
 
 def fed(monitor: Monitor, scores: NDArray[np.float64], **more: Any) -> Monitor:
     """Feed a batch of units of normal points."""
-    verdicts, units = monitor.certificate.verdicts(scores.ravel()), np.repeat(np.arange(len(scores)), POINTS)
+    assert monitor.in_units is not None
+    verdicts, units = monitor.in_units.verdicts(scores.ravel()), np.repeat(np.arange(len(scores)), POINTS)
     monitor.update(verdicts, np.zeros(verdicts.size), units=units, **more)
     return monitor
 
@@ -65,7 +65,8 @@ def test_the_evidence_is_that_of_shares_rounded_down(certificate: Certificate) -
         factors = floors * rate / CEILING + (1 - floors) * (1 - rate) / (1 - CEILING)  # eq. (154)
         paths.append(factors.prod())
     assert watch.log_evidence == pytest.approx(log(0.5 * np.mean(paths) + 0.5), abs=1e-9)
-    assert watch.rate == pytest.approx(floors.mean())
+    assert watch.rate.value == pytest.approx(floors.mean())
+    assert watch.rate.low < floors.mean() <= shares.mean() < watch.rate.high
     assert watch.count == int((floors > CEILING).sum())
 
 
@@ -107,7 +108,7 @@ def test_a_unit_counts_once_and_units_come_in_the_order_of_their_first_row(certi
 
 def test_an_alarm_counts_units(certificate: Certificate) -> None:
     monitor = fed(Monitor(certificate), scores_at(0.02, 200, np.random.default_rng(5)))
-    assert monitor.alarm is None
+    assert not monitor.alarms
     fed(monitor, scores_at(0.15, 80, np.random.default_rng(6)), id="june")
     alarm = monitor.alarm
     assert alarm is not None
@@ -121,7 +122,7 @@ def test_an_alarm_counts_units(certificate: Certificate) -> None:
     assert "have more than 0.05 of their normal points wrong, which is allowed on average only" in str(alarm)
     page = account_of(monitor)
     assert page.subtitle == "280 units"
-    assert "rate_low" not in monitor_metrics(monitor)
+    assert f'rate_low{{watch="FPR"}} {monitor.watches[0].rate.low!r}' in monitor_metrics(monitor)
 
 
 def test_days_and_events_are_zeros_and_ones() -> None:
@@ -166,6 +167,39 @@ def test_false_alarms_stay_below_alpha_and_a_doubled_rate_is_found(certificate: 
         for _ in range(40)
     )
     assert found >= 38
+
+
+def test_the_bounds_of_the_mean_hold_at_all_times() -> None:
+    """False alarm: 1e-6, as each bound of (155) is ever wrong with chance at most alpha."""
+    random, alpha, runs = np.random.default_rng(10), 0.1, 200
+    shares, true, wrong = np.array(SHARES_OF_UNITS), 0.1, np.zeros(2, dtype=int)
+    for _ in range(runs):
+        found = random.binomial(POINTS, random.beta(0.4, 3.6, 120)) / POINTS
+        cells = np.cumsum(
+            np.eye(257, dtype=np.int64)[np.searchsorted(shares, found, side="right") - 1], axis=0
+        )
+        ends = np.array([mean_sequence(cells[n], alpha)[:2] for n in range(4, 120, 5)])
+        wrong += (ends[:, 0] > true).any(), (ends[:, 1] < true).any()
+    assert wrong.max() <= binom.isf(1e-6, runs, alpha)
+    # with more units the interval narrows
+    assert ends[-1, 1] - ends[-1, 0] < 0.2 < ends[0, 1] - ends[0, 0]
+    assert mean_sequence(np.zeros(257, dtype=np.int64), alpha)[:2] == (0.0, 1.0)
+    raised = 2.0 ** np.arange(-3.0, 17.0)
+    for n in (1, 40, 1000):  # the same bounds by search for each rate
+        cells = np.zeros(257, dtype=np.int64)
+        cells[128] = n
+        low, high, mean = mean_sequence(cells, alpha)
+        assert mean == shares[128]
+        assert low <= mean <= high
+
+        def evidence(rate: float, share: float, n: int = n) -> float:
+            return float(np.mean(((1 + raised * share) / (1 + raised * rate)) ** n))
+
+        if low > 0:
+            assert evidence(low * 0.999, mean) > 1 / alpha > evidence(low * 1.001, mean)
+        if high < 1:
+            above = 1 - shares[129]
+            assert evidence((1 - high) * 0.999, above) > 1 / alpha > evidence((1 - high) * 1.001, above)
 
 
 def test_what_does_not_fit_is_refused(certificate: Certificate) -> None:

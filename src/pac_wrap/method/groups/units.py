@@ -25,7 +25,7 @@ from pac_wrap.method.promise import LABELS, OF_UNITS, OF_UNITS_APART, Promise, r
 from pac_wrap.method.provenance import Day, Event, Units
 from pac_wrap.method.strategies.interface import PLUS, Abstain, Hold, asked_of
 from pac_wrap.ranks.memory import warn_of_labels
-from pac_wrap.tails.bounds import Budget, Rate, sf_at_most
+from pac_wrap.tails.bounds import Budget, MeanRate, Rate, sf_at_most
 from pac_wrap.tails.units import highest_mean, refutes
 
 Codes = NDArray[np.int64]
@@ -114,24 +114,6 @@ def certify_units(
     return replace(made, assumptions=OF_UNITS if both else OF_UNITS_APART, units=counted)
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRate(Rate):
-    """The mean share of errors of units with its interval; `count` of their `n` points are errors.
-
-    Parameters
-    ----------
-    mean : float
-        The mean over units, each of which counts alike.
-    """
-
-    mean: float
-
-    @property
-    def value(self) -> float:
-        """The mean share."""
-        return self.mean
-
-
 def _rate_of(wrong: NDArray[np.bool_], codes: Codes, confidence: float) -> tuple[Rate, NDArray[np.float64]]:
     """Return the share of errors among points and its interval, and the share of each unit."""
     _, numbers, points = np.unique(codes, return_inverse=True, return_counts=True)
@@ -140,7 +122,7 @@ def _rate_of(wrong: NDArray[np.bool_], codes: Codes, confidence: float) -> tuple
         return Rate.of(count, wrong.size, confidence), shares
     level = (1.0 - confidence) / 2.0
     ends = 1.0 - highest_mean(1.0 - shares, level), highest_mean(shares, level)
-    return UnitRate(count, wrong.size, *ends, float(shares.mean())), shares
+    return MeanRate(count, wrong.size, *ends, float(shares.mean())), shares
 
 
 def measured_units(
@@ -170,7 +152,7 @@ def measured_units(
         ceiling, level = clause.ceiling if clause.kept else None, _SIGNIFICANT / 2
         if ceiling is None or not shares.size:
             over = False
-        elif isinstance(rate, UnitRate):
+        elif isinstance(rate, MeanRate):
             over = bool(refutes(1.0 - shares, 1.0 - ceiling, level))
         else:
             over = sf_at_most(rate.count, rate.n, ceiling, level)

@@ -3,7 +3,7 @@
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import exp, inf, isfinite, log, nan, nextafter
+from math import exp, inf, isfinite, log, nextafter
 from typing import Any, Final
 
 import numpy as np
@@ -17,11 +17,19 @@ from pac_wrap.method.alarms.precision import kept_by, shares_of
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.values import Group
-from pac_wrap.method.monitoring.bets import Bets, Placed, Reached, confidence_sequence, wait
+from pac_wrap.method.monitoring.bets import (
+    SHARES_OF_UNITS,
+    Bets,
+    Placed,
+    Reached,
+    confidence_sequence,
+    mean_sequence,
+    wait,
+)
 from pac_wrap.method.promise import Error, Promise, refuse_tolerance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.strategies.interface import Abstain
-from pac_wrap.tails.bounds import Rate
+from pac_wrap.tails.bounds import MeanRate, Rate
 
 UNDECIDED: Final = "undecided"
 SCORES: Final = "scores"
@@ -38,8 +46,6 @@ _FATES: Final = {
     "days": ("days", "have too many false alarms"),
     "events": ("events", "are missed"),
 }
-# shares of errors of units, which are rounded down to one of these: eq. (154)
-SHARES_OF_UNITS: Final = tuple((step / 256) ** 2 for step in range(257))
 # what needs a review of every alarm
 REVIEWED: Final = ("false alarms", "wrong alarms")
 
@@ -264,23 +270,22 @@ class Watch:
         return 0 if self.hull else int(self.bets.fates[0] @ np.array(self.cells))
 
     @property
-    def rate(self) -> Rate | float:
+    def rate(self) -> Rate:
         """The share so far; each end of its confidence sequence is ever wrong with chance at most alpha.
 
         Of units, it is the mean of their shares of errors, which are rounded down.
         """
         if self.units == "units":
-            return float(np.array(SHARES_OF_UNITS) @ np.array(self.cells)) / self.n if self.n else nan
+            return MeanRate(self.count, self.n, *mean_sequence(np.array(self.cells), self.alpha))
         ends = (0.0, 1.0) if self.hull else confidence_sequence(self.count, self.n, self.alpha)
         return Rate(self.count, self.n, *ends)
 
     @property
     def counted(self) -> str:
         """The share so far in words."""
-        rate = self.rate
-        if isinstance(rate, Rate):
-            return f"{self.count:,} of {self.n:,}: {rate}" if self.n else "no points"
-        return f"{rate:.4f} on average in {amount(self.n, 'unit')}" if self.n else "no units"
+        if self.units == "units":
+            return f"{self.rate} on average in {amount(self.n, 'unit')}" if self.n else "no units"
+        return f"{self.count:,} of {self.n:,}: {self.rate}" if self.n else "no points"
 
     @property
     def log_evidence(self) -> float:

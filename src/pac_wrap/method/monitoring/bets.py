@@ -1,7 +1,7 @@
 """Bets against the promises of a certificate, and the evidence that they collect (an e-process)."""
 
 from dataclasses import dataclass
-from math import inf, log
+from math import inf, log, nan
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,6 +21,10 @@ _TINY_TAIL: Final = 1e-250
 _FRACTIONS: Final = 2_000
 _EXACT: Final = 1e-15
 _HALVINGS: Final = 60
+# shares of errors of units, which are rounded down to one of these: eq. (154)
+SHARES_OF_UNITS: Final = tuple((step / 256) ** 2 for step in range(257))
+# by how much the bets of a confidence sequence of their mean raise the odds
+_RAISED: Final = 2.0 ** np.arange(-3, 17)
 
 
 def log_evidence(errors: ArrayLike, labels: ArrayLike, ceiling: float) -> Doubles:
@@ -59,6 +63,25 @@ def confidence_sequence(errors: int, labels: int, alpha: float) -> tuple[float, 
     errors = check_errors(errors, labels)
     bar = -log(check_rate("alpha", alpha))
     return _lower(errors, labels, bar), 1.0 - _lower(labels - errors, labels, bar)
+
+
+def mean_sequence(cells: Counts, alpha: float) -> tuple[float, float, float]:
+    """Return bounds of the mean share of errors of units that hold at all times, and the mean: eq. (155).
+
+    `cells` counts the units with each of `SHARES_OF_UNITS`.
+    """
+    shares, n, bar = np.array(SHARES_OF_UNITS), int(cells.sum()), -log(check_rate("alpha", alpha))
+
+    def lower(of: Doubles) -> float:
+        gains, low, high = np.log1p(np.outer(_RAISED, of)) @ cells, 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            reached = np.logaddexp.reduce(gains - n * np.log1p(_RAISED * middle)) >= bar + log(_RAISED.size)
+            low, high = (middle, high) if reached else (low, middle)
+        return low
+
+    upper = 1.0 - lower(1.0 - np.append(shares[1:], 1.0))
+    return lower(shares), upper, float(shares @ cells) / n if n else nan
 
 
 def _lower(errors: int, labels: int, bar: float) -> float:

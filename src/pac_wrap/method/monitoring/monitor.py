@@ -26,7 +26,8 @@ from pac_wrap.method.groups.units import shares_of_units
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn
 from pac_wrap.method.metrics import as_verdicts
 from pac_wrap.method.monitoring import alarm as watched
-from pac_wrap.method.monitoring.alarm import SHARES_OF_UNITS, Alarm, Counts, Points, Watch
+from pac_wrap.method.monitoring.alarm import Alarm, Counts, Points, Watch
+from pac_wrap.method.monitoring.bets import SHARES_OF_UNITS
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.provenance import MOST_ANCESTORS, Lineage
 from pac_wrap.method.rule import Verdict
@@ -334,8 +335,9 @@ class Monitor:
         self._members: dict[int, Member] = {}
         self.table = certificate if isinstance(certificate, GroupCertificate) else None
         self.asked = certificate.asked if isinstance(certificate, GroupCertificate) else certificate.guarantee
-        with_units = isinstance(certificate, Certificate) and certificate.units is not None
-        self.in_units = certificate if with_units else None
+        self.in_units: Certificate | None = None
+        if isinstance(certificate, Certificate) and certificate.units is not None:
+            self.in_units = certificate
         if self.table is None:
             self._watchers, self.size = np.zeros(1, dtype=np.int64), 1
             self._members[0] = self._fresh(0)

@@ -198,8 +198,8 @@ class Needed:
         if budget is not None and not budget.n:
             yield "none at hand"
         elif budget is not None:
-            least = highest_mean(np.zeros(budget.n), budget.delta) if self.in_units else None
-            lowest = self.promise.afterwards(least or upper_bound(0, budget.n, budget.delta))
+            free = highest_mean(np.zeros(budget.n), budget.delta) if self.in_units else None
+            lowest = self.promise.afterwards(free or upper_bound(0, budget.n, budget.delta))
             allowed = f", {budget.missing:,} missing"
             if budget.errors is not None:
                 allowed = f" tolerate {budget.errors:,} error{'s' * (budget.errors != 1)}" * (
@@ -302,7 +302,8 @@ def _guessed_of_units(
 def _of_units(promise: Promise, n: int | None, guessed: tuple[float, float, int] | None) -> Needed:
     """Return the units that a promise needs if no point is an error, and those that are likely enough."""
     rate, delta = promise.at_calibration, promise.delta
-    least, more = (least_units(rate, delta),), {}
+    least = (least_units(rate, delta),)
+    more: dict[str, Any] = {}
     if guessed is not None:
         likely = likely_units(rate, delta, *guessed, _CHANCE)
         more = {"forecast": "guess", "likely": None if likely is None else Need(likely, 0)}
