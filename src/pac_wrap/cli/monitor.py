@@ -147,9 +147,7 @@ def monitor(
     label: str | None = option("The column of labels: 0/1 or true/false, empty for rows without a label."),
     review: options.Review = None,
     group: options.Group = None,
-    unit: str | None = option(
-        "The column of units, for a certificate made with --unit; each counts once."
-    ),
+    unit: str | None = option("The column of units, for a certificate made with --unit; each counts once."),
     batch: str | None = option(
         "The column that names the batch of each row; the rows of a batch count together."
     ),
