@@ -21,8 +21,6 @@ Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 Bits = NDArray[np.uint64]
 ScoreType = Literal["float64", "float32", "float16"]
-# from the widest to the narrowest
-SCORE_TYPES: Final[tuple[ScoreType, ...]] = ("float64", "float32", "float16")
 
 _SUBNORMAL: Final = 5e-324
 _LEAST_NORMAL: Final = sys.float_info.min
@@ -181,7 +179,7 @@ _FORMATS: Final[dict[ScoreType, _Format]] = {
 
 def is_narrower(one: ScoreType, other: ScoreType) -> bool:
     """Return whether a type has fewer digits than another."""
-    return SCORE_TYPES.index(one) > SCORE_TYPES.index(other)
+    return np.dtype(one).itemsize < np.dtype(other).itemsize
 
 
 def rounded(scores: ArrayLike, kind: ScoreType) -> Doubles:

@@ -480,12 +480,10 @@ def calibrate_labelled(
         With `by`: whether groups with too few labels share one rule, found from all of them. Its promise is
         about their mixture, with the shares they have in this table, and about no single group: eq. (55).
     kinds : array-like, optional
-        The kind of each point, for ceilings that hold for every kind; see `calibrate`. Empty or None for all
-        points of a class without kinds.
+        The kind of each point, for ceilings of every kind, as in `calibrate`; empty in a class without kinds.
     units : array-like, optional
-        The unit of each point, such as a machine, a patient or a day. Units are independent, and points of
-        one unit may depend on each other in any way. The promise is then about a random point of a random
-        future unit: eq. (151).
+        The unit of each point, such as a machine, a patient or a day. Units are independent, their points
+        need not be. The promise is then about a random point of a random future unit: eq. (151).
     per : Event, Day, or both, optional
         With `units`: what counts instead of points. With `Event`, anomalies are events, each a unit, which
         are noticed or missed; with `Day`, days with more false alarms than allowed count.

@@ -378,8 +378,7 @@ def confidence_of_traffic(clauses: Sequence[Clause], assumptions: tuple[Assumpti
     """Return the confidence that all promises about traffic hold together.
 
     Promises about the same traffic share one threshold, so the smallest confidence holds for all: eq. (142).
-    Precision adds its delta: eq. (148). The confidence for anomalies multiplies if they are an independent
-    sample; otherwise its delta adds.
+    Precision adds its delta: eq. (148). That for independent anomalies multiplies; else their delta adds.
     """
     kept = [one for one in clauses if one.kept]
     alarms = [one.confidence for one in kept if one.of.side == "normal" and one.of.label != "alarms"]
@@ -658,9 +657,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     def confidence(self) -> float:
         """The confidence that all certified ceilings hold together: eq. (97), or eq. (12).
 
-        If the two classes are independent samples, and no ceiling was chosen on both, their confidences
-        multiply, with the exact tails of ceilings kept as requested. Otherwise the deltas add up. For kinds
-        see eqs. (99) and (100).
+        If the classes are independent samples, and no ceiling was chosen on both, their confidences multiply,
+        with the exact tails of ceilings kept as requested; else deltas add up. For kinds: eqs. (99), (100).
         """
         if self.traffic is not None:
             return floats.float_below(confidence_of_traffic(self.clauses, self.assumptions))
@@ -693,8 +691,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         scores : array-like of float
             One score per point; infinities are legal scores, and NaN is a missing score.
         on_missing : "abstain" or "stop"
-            Whether points without a score get the verdict -1, with a `MissingScoreWarning` that counts them,
-            or raise an error.
+            Whether points without a score get the verdict -1 and a `MissingScoreWarning`, or raise an error.
         """
         return self.rule.verdicts(scores, on_missing)
 
@@ -755,9 +752,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         Parameters
         ----------
         normal, anomalous : array-like of float, or mapping of kinds to such arrays
-            The calibration scores of each class, by kind for a certificate with kinds. Scores of a wider type
-            than the certificate's are rounded to its type first, as a float32 written to a text file comes
-            back as a double.
+            The calibration scores of each class, by kind for a certificate with kinds. Those of a wider type
+            are rounded to the certificate's, as a float32 written to a text file comes back as a double.
         normal_weights, anomalous_weights : array-like of float, or pair of arrays, optional
             The weights that `calibrate` was given, if any, in the order of the scores.
         units : pair of array-like, optional

@@ -98,8 +98,7 @@ class ClassCertificate(Shown, SavedAsJSON):
         Parameters
         ----------
         class_scores : array-like of float, shape (n, K)
-            One score for each class, higher for rows more like it. With `severities`, also one score per row,
-            higher for more severe rows.
+            The scores of each row, as for `calibrate_classes`.
         on_missing : "abstain" or "stop"
             Whether a row with a NaN keeps all classes, with a `MissingScoreWarning`, or raises an error.
         """
@@ -295,8 +294,7 @@ def calibrate_classes(
     max_error : float or mapping of classes to float
         The ceiling of each class. A class with None in a mapping has no promise, and is never ruled out.
     delta, confidence : float, optional
-        The chance for each class that its ceiling does not hold, by default 0.05; or instead the confidence
-        that all ceilings hold together.
+        The chance for each class that its ceiling fails, by default 0.05; or the confidence that all hold.
     classes : sequence, optional
         The class of each column; by default 0 to K - 1.
     severities : sequence, optional
@@ -310,8 +308,7 @@ def calibrate_classes(
     Raises
     ------
     InputError
-        If scores are not a matrix of numbers, contain NaN, or do not fit the labels; or if a class has no
-        ceiling, or a ceiling no class.
+        If scores are no matrix of numbers, contain NaN or do not fit the labels, or ceilings the classes.
 
     Warns
     -----

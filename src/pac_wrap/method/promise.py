@@ -265,8 +265,7 @@ class Guarantee:
         The confidence that all ceilings hold together, instead of deltas. The deltas follow from it and from
         the numbers of labels, never from a score: both classes get an error budget if any deltas allow it,
         and then the largest two together, eq. (103). A single ceiling gets the whole delta, 1 - confidence.
-        While the numbers are unknown, if ceilings are raised, or if the classes depend on each other, the
-        deltas are equal and add up.
+        If the numbers are unknown, ceilings are raised or classes dependent, deltas are equal and add up.
     shift : TotalVariation, DensityRatio, KL or ChiSquared, or a pair of these, optional
         How far future points of each class may shift from the calibration points; the ceilings hold after any
         shift of that size. A pair is for normal and for anomalous points; None tolerates no shift.

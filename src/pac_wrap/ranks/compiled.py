@@ -1,8 +1,7 @@
 """The compiled library: its functions, and checks that it is the built one and computes correctly.
 
 It needs nothing but Python: the build, which has neither NumPy nor the rest of the package, runs this file as
-a script on the compiled library. So it handles subnormal numbers and zeros itself, as base/floats.py does for
-the rest of the package.
+a script on the compiled library. So it handles subnormals and zeros itself, as base/floats.py does elsewhere.
 """
 
 import ctypes

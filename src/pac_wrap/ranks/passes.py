@@ -235,8 +235,7 @@ def score_among(keys: list[Bits], rank: Rank, first: Sequence[int], below: Seque
     return ScoreAtRank(from_order_key(int(key)), under, equal)
 
 
-# called with the scores of each part of one piece of the data, mostly the normal and the anomalous ones; its
-# results can be added up
+# called with the scores of each part of one piece, mostly the normal and the anomalous; its results add up
 PassTask = Callable[..., Any]
 
 # chunks are combined up to this many scores, so that many small ones cost no more than a few large ones

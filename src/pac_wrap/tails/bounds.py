@@ -642,8 +642,7 @@ def split_confidence(confidence: float, normal: Sharing, anomalous: Sharing) -> 
     """Return deltas, from sizes and ceilings, with which two classes reach one: eqs. (102) and (103)."""
     sides = normal, anomalous
     if normal.whole or anomalous.whole:
-        # a ceiling on all kinds together holds on average over their counts, so these may not decide its
-        # delta
+        # a ceiling on all kinds together holds on average over their counts, which may not decide its delta
         equal = equal_deltas(confidence)
         needed = Decimal(repr(confidence)) / confidence_left(equal)
         low, high = (side.rest(needed) if side.counted else equal for side in sides)

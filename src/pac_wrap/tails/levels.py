@@ -178,8 +178,7 @@ def fixed_failure(n: int, ceilings: tuple[float, ...], level: float) -> float:
 
 def _reached(n: int, rates: Rungs, errors: Rungs, distance: int) -> Rungs:
     """Return an upper bound of G in eq. (15) for every pair of ceilings that are `distance` places apart."""
-    # terms are log-concave in the count below the first ceiling: of many, those between two computed ones
-    # lie below the tangents of both
+    # terms are log-concave in the count below the first ceiling: those between two lie below both tangents
     low, high = rates[:-distance], rates[distance:]
     before, most = errors[distance - 1 : -1], errors[distance:]
     between = (high - low) / (1.0 - low)

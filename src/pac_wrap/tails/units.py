@@ -85,8 +85,7 @@ def likely_units(
 def highest_mean(shares: Shares, delta: float) -> float:
     """Return an upper bound of the mean share of errors at confidence 1 - delta; 1 if there is none.
 
-    Ceilings on a fixed ladder are tested from the highest down, each at the full delta, until one is not
-    refuted: eq. (153).
+    Ceilings of a fixed ladder are tested from the highest down, each at delta, until one stands: eq. (153).
     """
     odds = np.linspace(log(1e6), log(LEAST_CEILING), _CEILINGS)
     found, step = 1.0, max(1, _AT_ONCE // max(shares.size, 1))

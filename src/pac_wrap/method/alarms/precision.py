@@ -338,8 +338,7 @@ class AlarmBounds:
     def workload(self, prevalence: Prevalence, per: int = 1000, *, delta: float | None = None) -> Workload:
         """Return the expected numbers of alarms, true and false, misses and undecided points: eq. (49).
 
-        It needs a ceiling of the FPR only; without a ceiling of the FNR, all anomalies may be missed. All
-        bounds hold together.
+        It needs a ceiling of the FPR only; without a ceiling of the FNR, all anomalies may be missed.
 
         The other parameters are those of `precision`, but delta is by default that of each class's rate.
 

@@ -403,8 +403,7 @@ def certify_curve(
     delta_fpr, delta_fnr : float
         The chance, over draws of the calibration points, that any bound of the rate does not hold.
     top_fpr, top_fnr : float, optional
-        The largest bound that matters. Larger bounds are not stated, and smaller ones become lower in return.
-        Fix it before looking at the scores.
+        The largest bound that matters, fixed before looking. Larger ones are not stated; others are lower.
 
     Returns
     -------

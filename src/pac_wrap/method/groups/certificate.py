@@ -121,8 +121,7 @@ class GroupCertificate(Head, SavedAsJSON):
     together : bool
         Whether the promises of all groups hold together, with the requested deltas: eq. (53).
     pool : Certificate, optional
-        The certificate of all groups with too few labels, taken as one: eq. (55). Its promise is about their
-        mixture, not about any single group.
+        That of all groups with too few labels, taken as one: eq. (55). It is about their mixture alone.
     overlap, score_type, assumptions, version, provenance : object
         As in a `Certificate`.
     shares : tuple of float, optional
@@ -298,8 +297,7 @@ class GroupCertificate(Head, SavedAsJSON):
         Parameters
         ----------
         delta : float
-            The chance, for each rate, that any two groups differ by more. It comes on top of the deltas of
-            the promises.
+            The chance, for each rate, that any two groups differ by more, besides the deltas of the promises.
         """
         promise.refuse_tolerance(self.asked, "a gap between groups", "calibrate without it to compare them")
         return gaps_of(self, delta)

@@ -36,8 +36,7 @@ class Weighting:
     normal, anomalous : int or None
         The number of points before the draw; None if the class was not weighted.
     intervals : bool
-        Whether weights were known only up to an interval; errors then count by the upper weight, and other
-        points by the lower.
+        Whether weights were known up to an interval; errors then count by the upper one, others by the lower.
     digests : tuple of str or None
         Digests of all points of both classes before the draw.
     chosen : bool

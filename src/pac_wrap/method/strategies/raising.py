@@ -263,9 +263,8 @@ class Algorithm1(Strategy):
         asked : Guarantee
             The first level.
         sizes : tuple of int, optional
-            The numbers of normal and of anomalous points. With them, only levels that these labels can
-            reach are returned, or all if they reach none. The sizes are known before any score is seen, so
-            the skipped levels cost nothing.
+            The numbers of normal and of anomalous points. Levels that these labels cannot reach are then left
+            out, unless all are. The sizes are known before any score is seen, so that costs nothing.
         """
         promises = asked.promises
         first = 0 if sizes is None else _planned(self, promises, sizes).first

@@ -329,21 +329,18 @@ def calibrate_traffic(
     scores : array-like of float
         The score of every point in a random sample of all that came, with NaN for points without a score.
     reviews : array-like, optional
-        For each point 1 if review found it anomalous, 0 if review found it normal, and missing (NaN or None)
-        if nobody looked.
+        For each point 1 if review found it anomalous, 0 if normal, and missing (NaN, None) if nobody looked.
     guarantee : Guarantee
         The promises: `max_alarms`, `max_false_alarms`, `max_fpr` with `Reviews(max_anomalies=...)`, and
         `min_precision`; with `anomalous` or `audits` also `max_fnr`.
     anomalous : array-like of float, optional
         The scores of random anomalies, for `max_fnr`. Anomalies found by reviewing alarms do not qualify.
     independent : bool
-        Whether these anomalies were drawn independently of the traffic. Confidences then multiply; otherwise
-        the deltas add up.
+        Whether these were drawn independently of the traffic: confidences then multiply, else deltas add up.
     audits : array-like of bool, optional
         Which points a coin drew for audit, whatever their scores and whether or not they were reviewed since,
         for `max_fnr` with `Reviews(audits=...)`, the chance of the coin. Then every point needs a score. The
-        largest threshold that is certified from the anomalies caught above and missed below becomes
-        `clear_below`: eq. (149).
+        largest threshold certified from anomalies caught above and missed below is `clear_below`: eq. (149).
     by : array-like, optional
         The group of each point, such as its endpoint or tenant: each group keeps the promise by itself, with
         its own threshold. It takes one promise: `max_alarms`, `max_false_alarms` or `max_fpr`.
@@ -353,8 +350,7 @@ def calibrate_traffic(
     Returns
     -------
     Certificate or GroupCertificate
-        The rule and its promises, with the numbers of alarms in `certificate.traffic`; with `by`, a table of
-        such certificates.
+        The rule and its promises, with alarms counted in `certificate.traffic`; with `by`, a table of those.
 
     Raises
     ------
