@@ -154,11 +154,10 @@ def abstained_or_stopped(places: Places, size: int, on_missing: OnMissing) -> No
         return
     if on_missing == "stop":
         raise refused("scores", places, size)
-    warnings.warn(
+    warn(
         f"{places.size:,} of {size:,} scores are NaN, the first at position {int(places[0])}; points without"
         ' a score get the verdict abstain; on_missing="stop" refuses them',
         MissingScoreWarning,
-        stacklevel=frames_inside() + 1,
     )
 
 
@@ -170,14 +169,14 @@ def refused(name: str, places: Places, size: int) -> InputError:
     )
 
 
-def frames_inside() -> int:
-    """Return how many calls inside this package lie above the caller."""
+def warn(text: str, kind: type[Warning]) -> None:
+    """Warn the caller outside this package."""
     frame, depth = sys._getframe(), 0
     while frame.f_globals.get("__name__", "").startswith("pac_wrap."):
         if frame.f_back is None:
             break
         frame, depth = frame.f_back, depth + 1
-    return depth - 1
+    warnings.warn(text, kind, stacklevel=depth + 1)
 
 
 def score_type(dtype: Any) -> ScoreType:

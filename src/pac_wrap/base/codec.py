@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import Field, fields, is_dataclass
 from enum import Enum
+from functools import partial
 from math import inf, isinf
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Final, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -63,8 +64,8 @@ def content_of(
         content = json.loads(
             text,
             parse_constant=_refuse_constant,
-            parse_int=_short(int),
-            parse_float=_short(float),
+            parse_int=partial(_short, int),
+            parse_float=partial(_short, float),
             object_pairs_hook=_no_twins,
         )
         written = content.pop("checksum", None) if isinstance(content, dict) else None
@@ -123,15 +124,11 @@ def _refuse_endless(text: str | bytes, noun: str, largest: int, signs: Signs) ->
             )
 
 
-def _short(kind: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a reader of numbers that refuses numbers with too many digits."""
-
-    def read(text: str) -> T:
-        if len(text) > _MOST_DIGITS:
-            raise ValueError(f"a number has more than {_MOST_DIGITS} digits")
-        return kind(text)
-
-    return read
+def _short(kind: Callable[[str], T], text: str) -> T:
+    """Return a number, refusing one with too many digits."""
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number has more than {_MOST_DIGITS} digits")
+    return kind(text)
 
 
 def checksum(content: Any) -> str:

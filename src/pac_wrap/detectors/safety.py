@@ -1,7 +1,6 @@
 """Checks of what would void a promise: a changed detector, scores that depend on the batch, reused rows."""
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
@@ -19,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from pac_wrap.base.arguments import Scores, frames_inside, is_number
+from pac_wrap.base.arguments import Scores, is_number, warn
 from pac_wrap.base.floats import bits_of, rounded
 from pac_wrap.detectors.scores import Indices, detector_name, handed_on, is_estimator, take_rows
 from pac_wrap.errors import InputError, OverlapWarning
@@ -321,7 +320,7 @@ def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
             " best_estimator_.calibrate(X, y) with rows that the search has not seen"
         )
     for text in warned:
-        warnings.warn(text, OverlapWarning, stacklevel=frames_inside() + 1)
+        warn(text, OverlapWarning)
 
 
 def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
@@ -417,11 +416,10 @@ def check_training_rows(
         "held-out": "their error rates are too low, so measure",
         "calibration": "the promise does not hold, so calibrate",
     }
-    warnings.warn(
+    warn(
         f"{count:,} {kind} rows {where}; if they are the same records, {harm[kind]} on rows the detector has"
         " not seen",
         OverlapWarning,
-        stacklevel=frames_inside() + 1,
     )
     return ()
 

@@ -1,6 +1,5 @@
 """Labelled scores in, certificate out: the request, the driver of all sources, and the public functions."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -169,7 +168,7 @@ def in_memory(
 def warned(certificate: T) -> T:
     """Return a certificate, and warn if a requested ceiling is not certified; no other place warns."""
     if isinstance(certificate, Certificate) and certificate.empty:
-        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=arguments.frames_inside() + 1)
+        arguments.warn(str(certificate.shortfall), VacuousWarning)
     return certificate
 
 

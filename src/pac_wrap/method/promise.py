@@ -1,6 +1,5 @@
 """Promises about error rates: the guarantee asked for, its assumptions, and the result of each promise."""
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -969,4 +968,4 @@ def warn_of_lacking(clauses: Iterable[Clause]) -> None:
         if one.lacking
     ]
     if texts:
-        warnings.warn("; ".join(texts), VacuousWarning, stacklevel=arguments.frames_inside() + 1)
+        arguments.warn("; ".join(texts), VacuousWarning)

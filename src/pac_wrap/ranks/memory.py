@@ -1,6 +1,5 @@
 """Scores in memory: ranks, counts and digest; warnings of classes upside down, or chosen by score."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base import floats
-from pac_wrap.base.arguments import Scores, as_array, as_scores, frames_inside
+from pac_wrap.base.arguments import Scores, as_array, as_scores, warn
 from pac_wrap.base.floats import Bits, Floats
 from pac_wrap.errors import InputError, LabelWarning, UpsideDownWarning
 from pac_wrap.ranks.kernels import Inside, as_digest, digest, kernels, together
@@ -304,11 +303,10 @@ def is_upside_down(a: float, *sizes: int) -> bool:
 def warn_if_upside_down(area: float, *sizes: int) -> None:
     """Warn the caller outside this package if the AUC is significantly below one half."""
     if is_upside_down(area, *sizes):
-        warnings.warn(
+        warn(
             f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
             ' negate them or pass polarity="lower"',
             UpsideDownWarning,
-            stacklevel=frames_inside() + 1,
         )
 
 
@@ -360,12 +358,11 @@ def warn_if_selected(normal: Floats, anomalous: Floats, *, ordered: bool = False
 
 
 def _warn_of_end(name: str, found: tuple[int, float], others: str, rate: str) -> None:
-    warnings.warn(
+    warn(
         f"no {name} {found[1]:.6g}, where the class breaks off, though {found[0]:,} of {others}; if points"
         f" were labelled because of their scores, such as reviewed alarms, the promise of the {rate} is void:"
         " label points at random",
         LabelWarning,
-        stacklevel=frames_inside() + 1,
     )
 
 

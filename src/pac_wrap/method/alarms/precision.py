@@ -113,10 +113,9 @@ class AmongNext:
         return f"{said}, with confidence {floats.rounded_down(self.confidence)}"
 
 
-def _uncounted(one: "Certificate", clause: Clause) -> str:
+def _uncounted(one: "Certificate", clause: Clause, asked: Promise) -> str:
     """Return why errors of a clause among the next points have no bound; an empty text if they have one."""
-    asked, known = clause.asked, {Assumption.INDEPENDENT, Assumption.ONE_SOURCE, Assumption.TRAFFIC}
-    assert asked is not None
+    known = {Assumption.INDEPENDENT, Assumption.ONE_SOURCE, Assumption.TRAFFIC}
     reasons = {
         f"too little is known to certify {asked.claim}": not clause.kept,
         "how many points raise an alarm depends on their scores": clause.of.label == "alarms",
@@ -412,7 +411,7 @@ class AlarmBounds:
                 continue
             if asked.of_traffic and of.label == "normal":  # nobody knows which of the next points are normal
                 of = Population("traffic")
-            if why := _uncounted(one, clause):
+            if why := _uncounted(one, clause, asked):
                 found.append(AmongNext(of, m, why=why))
                 continue
             n, k = clause.n, clause.errors or 0

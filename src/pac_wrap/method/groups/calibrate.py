@@ -1,6 +1,5 @@
 """Labelled scores with their groups in, a certificate for each group out: all are calibrated together."""
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from pac_wrap.base.arguments import Scores, as_labelled, check_choice, frames_inside, type_of
+from pac_wrap.base.arguments import Scores, as_labelled, check_choice, type_of, warn
 from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import CHANGES, Request, answered, certify
@@ -332,7 +331,7 @@ class GroupRequest:
             assumptions=assumed_of(self.request.guarantee),
         )
         if texts := made.diagnosis:
-            warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
+            warn("; ".join(texts), VacuousWarning)
         return made
 
 
@@ -424,9 +423,8 @@ def _warn_if_upside_down(areas: Numbers, n: Counts, groups: tuple[Group, ...]) -
     found = int(np.count_nonzero(strength >= log(len(groups) / _LEVEL)))
     if found:
         worst = int(np.argmax(strength))
-        warnings.warn(
+        warn(
             f"anomalies score lower than normal points in {found:,} of {len(groups):,} groups, most clearly"
             f" in {shown(groups[worst])} (AUC {area[worst]:.3f}); if the scores are upside down, negate them",
             UpsideDownWarning,
-            stacklevel=frames_inside() + 1,
         )

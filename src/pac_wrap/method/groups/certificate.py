@@ -17,17 +17,8 @@ from pac_wrap.errors import InputError
 from pac_wrap.method import promise
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, inconsistencies, version_problems
-from pac_wrap.method.groups.columns import (
-    MOST_BYTES,
-    NOUN,
-    Columns,
-    Head,
-    Numbers,
-    columns_again,
-    read,
-    shares_of,
-    written,
-)
+from pac_wrap.method.groups import columns as tables
+from pac_wrap.method.groups.columns import Columns, Head, Numbers
 from pac_wrap.method.groups.measure import Gaps, GroupMeasured, gaps_of, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.rule import Verdict
@@ -148,8 +139,8 @@ class GroupCertificate(Head, SavedAsJSON):
     # made on demand
     _lookup: Lookup | None = field(default=None, init=False, repr=False, compare=False)
 
-    _noun: ClassVar[str] = NOUN
-    _most_bytes: ClassVar[int] = MOST_BYTES
+    _noun: ClassVar[str] = tables.NOUN
+    _most_bytes: ClassVar[int] = tables.MOST_BYTES
 
     @property
     def request(self) -> Request:
@@ -185,10 +176,9 @@ class GroupCertificate(Head, SavedAsJSON):
     @property
     def lookup(self) -> Lookup:
         """The place of each group, by its text."""
-        if self._lookup is None:
-            object.__setattr__(self, "_lookup", Lookup(self.groups))
-        assert self._lookup is not None
-        return self._lookup
+        found = self._lookup or Lookup(self.groups)
+        object.__setattr__(self, "_lookup", found)
+        return found
 
     @property
     def rules(self) -> Numbers:
@@ -348,17 +338,17 @@ class GroupCertificate(Head, SavedAsJSON):
     def to_json(self) -> str:
         """Return the certificate as JSON text: the shared facts once, and columns with an entry per group."""
         head = Head(**{one.name: getattr(self, one.name) for one in fields(Head)})
-        return written(plain(head), self.groups, self.columns)
+        return tables.written(plain(head), self.groups, self.columns)
 
     @classmethod
     def _read(cls, text: str | bytes) -> Self:
-        content, groups, filed = read(text)
+        content, groups, filed = tables.read(text)
         head: Head = typed(Head, content, cls._noun)
         asked, shares = head.asked, None
         if head.together:
-            shares = shares_of(asked, head.overlap, filed["n"], head.pool is not None)
+            shares = tables.shares_of(asked, head.overlap, filed["n"], head.pool is not None)
             asked = promise.with_deltas(asked, *shares)
-        columns = columns_again(Request(asked, head.overlap), groups, filed, head.score_type)
+        columns = tables.columns_again(Request(asked, head.overlap), groups, filed, head.score_type)
         shared_by_all = {one.name: getattr(head, one.name) for one in fields(Head)}
         return cls(**shared_by_all, shares=shares, groups=groups, columns=columns)
 

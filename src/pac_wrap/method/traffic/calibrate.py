@@ -4,7 +4,6 @@ Traffic is a random sample of everything that comes. A point that review did not
 normal, so which points were reviewed, in which order and until when, may depend on anything: eq. (138).
 """
 
-import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -484,9 +483,8 @@ def check_asked(guarantee: object, with_anomalies: bool, with_audits: bool) -> G
 def warn_if_all_reviewed(points: int, reviewed: int) -> None:
     """Warn the caller outside this package if every point was reviewed."""
     if points > 1 and reviewed == points:
-        warnings.warn(
+        arguments.warn(
             "every point was reviewed; if these are only the alarms, they are no random sample of traffic and"
             " the promise does not hold: pass all points that came, most of them without a review",
             LabelWarning,
-            stacklevel=arguments.frames_inside() + 1,
         )
