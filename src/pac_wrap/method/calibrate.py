@@ -24,6 +24,7 @@ from pac_wrap.method.strategies.interface import Abstain, Asked, Hold, OneGroup,
 from pac_wrap.method.strategies.raising import Algorithm1, Raise
 from pac_wrap.ranks import memory
 from pac_wrap.ranks.kernels import kernels, together
+from pac_wrap.ranks.memory import Rank, Ranked
 
 if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate
@@ -63,10 +64,10 @@ class Request:
         """The request for classes that depend on each other: its deltas add up, whatever the counts."""
         return replace(self, guarantee=self.guarantee.fixed)
 
-    def ranks(self, sizes: tuple[int, int]) -> Iterator[memory.Rank]:
+    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
         yield from self.overlap.ranks(asked_of(self.overlap.settled(self.guarantee, sizes)), sizes)
 
-    def certify(self, *ranked: memory.Ranked, score_type: ScoreType) -> Certificate:
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> Certificate:
         normal, anomalous = ranked
         wanted = self.overlap.settled(self.guarantee, (normal.size, anomalous.size))
         return certificate_of(wanted, asked_of(wanted), self.overlap, ranked, score_type)
@@ -89,11 +90,7 @@ class Request:
 
 
 def certificate_of(
-    wanted: Guarantee,
-    asked: Sequence[Asked],
-    overlap: Overlap,
-    ranked: Sequence[memory.Ranked],
-    score_type: ScoreType,
+    wanted: Guarantee, asked: Sequence[Asked], overlap: Overlap, ranked: Sequence[Ranked], kind: ScoreType
 ) -> Certificate:
     """Return the certificate that a strategy makes of several populations, wherever their scores are."""
     if not any(one.size for one in ranked):
@@ -115,8 +112,8 @@ def certificate_of(
             promise.clause_of(one, own, (points.size, points.digest), count, certified=made.certified)
             for one, own, points, count in zip(asked, made.found, ranked, beyond, strict=True)
         ),
-        rule=Rule(*ends_of(made.low, made.high, score_type)),
-        score_type=score_type,
+        rule=Rule(*ends_of(made.low, made.high, kind)),
+        score_type=kind,
         separable=made.separable,
         assumptions=promise.assumed(promise.OF_DRAWS, **wanted.tolerates),
     )
@@ -153,7 +150,7 @@ def certify_classes(
 
 
 def in_memory(
-    scores: Sequence[Floats], names: Sequence[str], ranks: Callable[[Any], Iterable[memory.Rank]]
+    scores: Sequence[Floats], names: Sequence[str], ranks: Callable[[Any], Iterable[Rank]]
 ) -> list[memory.RankedInMemory]:
     """Return checked scores that answer questions about their ranks."""
     sizes = tuple(one.size for one in scores)
@@ -175,10 +172,10 @@ def warned(certificate: T) -> T:
 class Wanted(Protocol[C_co]):
     """A request to populations, wherever they are stored: `Request`, `CurveRequest` or `KindRequest`."""
 
-    def ranks(self, sizes: Any) -> Iterable[memory.Rank]:
+    def ranks(self, sizes: Any) -> Iterable[Rank]:
         """Return the ranks that may be needed."""
 
-    def certify(self, *ranked: memory.Ranked, score_type: ScoreType) -> C_co:
+    def certify(self, *ranked: Ranked, score_type: ScoreType) -> C_co:
         """Return the certificate of the populations."""
 
 
@@ -215,7 +212,7 @@ def weighted(made: Certificate, draws: Draws, intervals: bool = False) -> Certif
     return replace(made, assumptions=assumptions, weighting=replace(draws.weighting, intervals=intervals))
 
 
-def answered(request: Wanted[C], ranked: Sequence[memory.Ranked], *, score_type: ScoreType) -> C:
+def answered(request: Wanted[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:
     """Return the certificate of populations, after finding all ranks that may be needed at once."""
     ranked[0].prefetch(request.ranks(tuple(one.size for one in ranked)))
     return request.certify(*ranked, score_type=score_type)
@@ -251,11 +248,6 @@ def calibrate_chunks(
         A function that starts a fresh iteration over pairs of scores and labels, the same pairs each time;
         with a `weight_bound`, over triples of scores, labels and weights, in the same order each time.
         The other parameters are those of `calibrate_labelled`.
-
-    Returns
-    -------
-    Certificate
-        The certificate of all scores together, byte for byte that of one array.
 
     Raises
     ------

@@ -746,8 +746,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
     ) -> "Verification":
         """Make the certificate again from its calibration scores, and return where the two differ.
 
-        This shows that these scores give the certificate, in any order unless they have weights. It does not
-        show that the detector gave these scores, that the labels are right, or that nobody selected the rows.
+        The result is true if nothing differs; printed, it lists the differences. It shows that these scores
+        give the certificate, in any order unless they have weights. It does not show that the detector gave
+        these scores, that the labels are right, or that nobody selected the rows.
 
         Parameters
         ----------
@@ -763,11 +764,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
             labelled anomalies, if there were any.
         audits : array-like of bool, optional
             For such a certificate: the points drawn for audit, if there were any.
-
-        Returns
-        -------
-        Verification
-            True if nothing differs; printed, it lists the differences.
 
         Examples
         --------
@@ -868,10 +864,6 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         reviews : array-like, optional
             For a certificate of traffic, whose scores come first: the reviews. Then the highest scores are
             drawn, found right, found wrong and not reviewed.
-
-        Returns
-        -------
-        Axes
 
         Examples
         --------

@@ -305,16 +305,10 @@ class GroupRequest:
         return Request(asked, overlap)
 
     def certificate(
-        self,
-        each: Request,
-        columns: Columns,
-        areas: Numbers,
-        groups: tuple[Group, ...],
-        score_type: ScoreType,
-        pool: Certificate | None,
+        self, each: Request, part: Part, groups: tuple[Group, ...], kind: ScoreType, pool: Certificate | None
     ) -> GroupCertificate:
-        """Return the certificate of groups from their columns, with warnings about their data."""
-        _warn_if_upside_down(areas, columns.n, groups)
+        """Return the certificate of groups from their results, with warnings about their data."""
+        _warn_if_upside_down(part.areas, part.columns.n, groups)
         tolerated = self.request.guarantee.tolerates
         if pool is not None:
             pool = replace(pool, assumptions=assumed(OF_POOL, **tolerated))
@@ -323,11 +317,11 @@ class GroupRequest:
             asked=self.request.guarantee.fixed,
             overlap=self.request.overlap,
             together=self.together,
-            score_type=score_type,
+            score_type=kind,
             pool=pool,
             shares=deltas if self.together else None,
             groups=groups,
-            columns=columns,
+            columns=part.columns,
             assumptions=assumed_of(self.request.guarantee),
         )
         if texts := made.diagnosis:
@@ -349,13 +343,13 @@ def certified(
     """Return the certificate of groups for checked scores and marks of anomalies, or of those found so."""
     block = Block.of(values, mask, found.codes, len(found.values))
     each, pool = request.each(block.n), None
-    columns = calibrated(each, block, kind)
-    if request.pool and (few := columns.vacuous).any():
+    part = Part.of(each, np.arange(len(found.values)), block, kind)
+    if request.pool and (few := part.columns.vacuous).any():
         own = few[found.codes]
         low, high = values[own & ~mask], values[own & mask]
         classes = RankedInMemory(low, "normal", 1), RankedInMemory(high, "anomalous", 1)
         pool = each.certify(*classes, score_type=kind)
-    return request.certificate(each, columns, block.areas(), found.values, kind, pool)
+    return request.certificate(each, part, found.values, kind, pool)
 
 
 class GroupSource(Protocol):
@@ -384,12 +378,12 @@ def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertifica
     if not np.array_equal(part.columns.n, source.n):
         raise InputError(CHANGES)
     order = np.array(sorted(part.places, key=lambda place: in_order(source.groups[place])), dtype=np.intp)
-    columns, pool = part.columns.permuted(order), None
+    ordered, pool = Part(order, part.columns.permuted(order), part.areas[order]), None
     if request.pool and (few := part.columns.vacuous).any():
         pooled = source.pooled(part.places[few])
         pool = pooled.answer(CLASSES, partial(answered, each))
     groups = tuple(source.groups[place] for place in order)
-    made = request.certificate(each, columns, part.areas[order], groups, source.score_type, pool)
+    made = request.certificate(each, ordered, groups, source.score_type, pool)
     return made.with_provenance(**source.origin())
 
 

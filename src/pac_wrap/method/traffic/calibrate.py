@@ -193,8 +193,6 @@ class TrafficRequest:
         beyond = made.beyond(asked, ranks)
         digests = [scores.digest if n else _NONE for scores, n in zip(own, sizes, strict=True)]
         counted = zip(sizes, digests, strict=True)
-        clauses = map(clause_of, asked, made.found, counted, beyond)
-        rule = Rule(*ends_of(made.low, made.high, score_type))
         # without a threshold even +inf raises no alarm
         raised, hits, misses = (
             0 if made.high == PLUS else one.size - count_below(one, from_order_key(made.high))
@@ -204,8 +202,8 @@ class TrafficRequest:
         return Certificate(
             guarantee=self.guarantee,
             overlap=STRATEGY,
-            clauses=tuple(clauses),
-            rule=rule,
+            clauses=tuple(map(clause_of, asked, made.found, counted, beyond)),
+            rule=Rule(*ends_of(made.low, made.high, score_type)),
             score_type=score_type,
             assumptions=assumed_of_traffic(self.guarantee, self.independent),
             traffic=Traffic(points, self.unscored, right.size, wrong.size, raised, hits, misses, audits),
