@@ -1,11 +1,12 @@
 """Units on the command line: machines, events and days, from a table to a verified certificate."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pac_wrap import Certificate, Day, Event, calibrate_labelled
+from pac_wrap import Certificate, Day, Event, Monitor, calibrate_labelled
 from support.shell import invoke, refused, succeeded
 
 COLUMNS = ["--score", "s", "--label", "y"]
@@ -91,3 +92,30 @@ def test_a_certificate_of_units_and_a_plain_one_are_not_confused(table: Path, tm
     assert invoke("worth", saved, "--prevalence", "0.1").code == 2
     assert invoke("recalibrate", saved, table, *COLUMNS, "-o", tmp_path / "n.json").code == 2
     assert not (tmp_path / "n.json").exists()
+
+
+def test_units_are_monitored_from_a_table_and_from_a_pipe_of_whole_batches(
+    table: Path, tmp_path: Path
+) -> None:
+    saved, state = tmp_path / "c.json", tmp_path / "m.json"
+    succeeded("calibrate", table, *IN_UNITS, "-o", saved)
+    units, scores, labels = columns(table)
+    monitor = Monitor(Certificate.load(saved))
+    assert monitor.in_units is not None
+    monitor.update(monitor.in_units.verdicts(scores), labels, units=units, together=True)
+    shown = succeeded("monitor", saved, table, *IN_UNITS, "--state", state)
+    assert shown == f"{monitor}\n"
+    assert shown.startswith("100 units in 1 batch\n")
+    assert monitor.load(state).rows == 100
+    halves = [f"{'a' if int(unit[1:]) < 50 else 'b'}" for unit in units]
+    rows = sorted(zip(halves, units, scores, labels, strict=True), key=lambda row: row[0])
+    lines = "\n".join(["half,machine,s,y", *(",".join(map(str, row)) for row in rows)]) + "\n"
+    batches = ["--batch", "half", "--state", tmp_path / "n.json", "--format", "json"]
+    piped = json.loads(succeeded("monitor", saved, "-", *IN_UNITS, *batches, stdin=lines.encode()))
+    assert piped["rows"] == 100
+    assert [one["points"] for one in piped["watches"]] == [watch.n for watch in monitor.watches]
+    assert "made with units; name their column with --unit" in refused(
+        tmp_path, "monitor", saved, table, *COLUMNS, "--state", state
+    )
+    wrong = "column 's' cannot be the unit as well"
+    assert wrong in refused(tmp_path, "monitor", saved, table, *COLUMNS, "--unit", "s", "--state", state)

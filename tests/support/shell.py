@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 CERTIFICATE = GOLDEN / "certificate.json"
 SCRIPT = Path(sys.executable).with_name("pac-wrap")
 _PREFIX = "pac-wrap: "
-_DONE = re.compile(f"{_PREFIX}([0-9,]+ rows?( of traffic)?: |written as CSV, since)")
+_DONE = re.compile(f"{_PREFIX}([0-9,]+ (rows?( of traffic)?: |(days|normal), )|written as CSV, since)")
 _SCREEN = {"COLUMNS": "80"}
 # the parser is built once, not for every command that is run in this process
 vars(typer.testing)["_get_command"] = cache(typer.main.get_command)

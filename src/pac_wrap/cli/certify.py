@@ -138,6 +138,9 @@ def _counted(certificate: Any, of_traffic: bool) -> str:
     groups = getattr(certificate, "groups", None)
     normal, anomalous = certificate.sizes if groups is None else certificate.columns.n.sum(axis=1).tolist()
     rows = f"{amount(normal + anomalous, 'row')}: {normal:,} normal, {anomalous:,} anomalous"
+    if (units := getattr(certificate, "units", None)) is not None and units.counted:
+        both = ("days" if units.day else "normal", "events" if units.event else "anomalous")
+        return f"{normal:,} {both[0]}, {anomalous:,} {both[1]}"
     if of_traffic and groups is None:
         seen = certificate.traffic
         reviews, alarms = amount(seen.found + seen.cleared, "review"), amount(seen.alarms, "alarm")

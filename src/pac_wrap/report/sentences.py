@@ -367,15 +367,17 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
 
 def _labels(certificate: Certificate, clause: Clause) -> str:
     """Return the labels of a population and the errors that they allow, in words."""
-    budget = clause.budget
+    budget, words = clause.budget, clause.words
+    if certificate.units is not None and clause.of.label in certificate.units.mistakes:
+        words = words.replace("label", {"normal": "day", "anomalous": "event"}[clause.of.label], 1)
     if certificate.by_kind and clause.errors is not None:
-        return f"{clause.words}, threshold {about(clause.threshold or 0.0)}"
+        return f"{words}, threshold {about(clause.threshold or 0.0)}"
     if budget is not None and budget.errors is None and not certificate.by_kind:
-        return f"{clause.words}{_instead(sides_of(certificate)[LABELS.index(clause.of.label)], budget)}"
+        return f"{words}{_instead(sides_of(certificate)[LABELS.index(clause.of.label)], budget)}"
     if certificate.regime is not Regime.OVERLAPPING or clause.beyond is None or budget is None:
-        return clause.words
+        return words
     other = "FNR" if clause.of.label == "normal" else "FPR"
-    return f"{clause.words}; a threshold for the {other} alone makes {clause.beyond:,}"
+    return f"{words}; a threshold for the {other} alone makes {clause.beyond:,}"
 
 
 def briefly(assumptions: Sequence[Assumption]) -> str:
