@@ -45,6 +45,9 @@ def test_a_table_is_certified_verified_and_measured_over_its_units(table: Path, 
     normal, anomalous = marks == 0, marks == 1
     assert found.verify(values[normal], values[anomalous], units=(names[normal], names[anomalous]))
     assert "verified" in succeeded("verify", saved, table, *IN_UNITS)
+    page = tmp_path / "c.html"
+    succeeded("calibrate", table, *IN_UNITS, "--report", page)
+    assert f"normal ({int(normal.sum()):,})" in page.read_text()
     measured = succeeded("evaluate", saved, table, *IN_UNITS)
     assert "normal points" in measured
     assert "within" in measured

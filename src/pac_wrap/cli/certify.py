@@ -107,7 +107,7 @@ def calibrate(
     facts: tuple[Fact, ...] = ()
     drawn: Any = ()
     if reading.unit is not None:
-        certificate = _in_units(reading, request)
+        certificate, drawn = _in_units(reading, request)
     elif time is not None:
         certificate, drawn, facts = _in_time(reading, request)
     else:
@@ -238,7 +238,9 @@ def _in_units(reading: Reading, request: "Request") -> Any:
     counted = Units(None, event, Day(reading.more_than or 0) if reading.per in ("day", "both") else None)
     scores, anomalous, units = reading.in_units()
     made = certify_units(replace(request, anomaly_label=1), scores, anomalous, units, counted)
-    return _traced(warned(made), reading, scores)
+    # an event or a day has a score of its own, which no row shows
+    drawn = () if counted.counted else (scores[~anomalous], scores[anomalous])
+    return _traced(warned(made), reading, scores), drawn
 
 
 def _traced(made: Any, reading: Reading, scores: "NDArray[Any]") -> Any:
