@@ -163,9 +163,7 @@ def plain(value: Any) -> Any:
         return content if _tag(value) is None else {_NAME: _tag(value)} | content
     if isinstance(value, tuple):
         return [plain(item) for item in value]
-    if isinstance(value, Enum):
-        return value.value
-    return value
+    return value.value if isinstance(value, Enum) else value
 
 
 def form_of(kind: Any) -> Any:

@@ -299,9 +299,7 @@ class Thresholds:
         if alarm is None or clear is None:
             only = alarm if alarm is not None else min(clear, LARGEST) if clear is not None else inf
             return Rule(only, only)
-        if self.separated:
-            return Rule(alarm, min(clear, LARGEST))
-        return Rule(min(clear, LARGEST), alarm)
+        return Rule(alarm, min(clear, LARGEST)) if self.separated else Rule(min(clear, LARGEST), alarm)
 
     def _alarms(self, scores: Scores) -> NDArray[np.bool_]:
         if self.alarm_from is None or self.alarm_from == inf:

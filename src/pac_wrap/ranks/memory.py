@@ -286,9 +286,7 @@ def auc(normal: Floats, anomalous: Floats) -> float:
 
 def spaced_positions(size: int, most: int = _POINTS) -> NDArray[np.intp]:
     """Return at most `most` evenly spaced positions among `size`, in rising order."""
-    if size <= most:
-        return np.arange(size, dtype=np.intp)
-    return np.linspace(0, size - 1, most).astype(np.intp)
+    return np.arange(size, dtype=np.intp) if size <= most else np.linspace(0, size - 1, most).astype(np.intp)
 
 
 def is_upside_down(a: float, *sizes: int) -> bool:

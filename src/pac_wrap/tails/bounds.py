@@ -297,12 +297,11 @@ def _least_rate(errors: int, n: int, delta: float) -> float:
 def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
     """Return the one-sided Clopper-Pearson lower bound of a rate at confidence 1 - delta: eq. (6).
 
-    It is the largest rate with 1 - F(errors - 1; n, rate) <= delta, rounded down; 0 without an error.
+    It is the largest rate with 1 - F(errors - 1; n, rate) <= delta, rounded down; 0 without an error. The
+    other parameters are those of `upper_bound`.
 
     Parameters
     ----------
-    errors, n : int
-        The number of errors, and the number of points among which they were counted.
     delta : float
         The chance that the rate is smaller.
 
@@ -322,10 +321,10 @@ def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
 def interval(errors: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Return the two-sided Clopper-Pearson interval of a rate, with half of 1 - confidence on each side.
 
+    The other parameters are those of `upper_bound`.
+
     Parameters
     ----------
-    errors, n : int
-        The number of errors, and the number of points among which they were counted.
     confidence : float
         The probability that the interval covers the true rate.
 

@@ -305,15 +305,13 @@ class GroupCertificate(Head, SavedAsJSON):
     ) -> None:
         """Write a report as a self-contained HTML page, Markdown or JSON, by the file's name.
 
+        The other parameters are those of `Certificate.report`.
+
         Parameters
         ----------
-        path : str or path
-            The file to write, ending in .html, .md or .json.
         scores, labels, groups, anomaly_label : array-like and object, optional
             The calibration points, which a certificate does not store; with them, the page draws the scores
             of the worst groups. Other points raise an error.
-        detector : str, optional
-            The name of the detector.
         measured : GroupMeasured, optional
             Error rates on held-out labelled points, made by `evaluate`.
         """

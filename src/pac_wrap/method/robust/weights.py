@@ -71,10 +71,10 @@ class Weighting:
         sizes = {"normal": self.normal, "anomalous": self.anomalous}
         parts = [f"{name} points drawn from {size:,}" for name, size in sizes.items() if size is not None]
         of = "weights between two bounds each" if self.intervals else "weights"
-        seed = f"seed {self.seed} drawn by the system"
-        if self.chosen:
-            seed = f"seed {self.seed} chosen by the user: it must not have been tried before"
-        return f"{' and '.join(parts)} by {of} up to {self.bound:g}, {seed}"
+        how = (
+            "chosen by the user: it must not have been tried before" if self.chosen else "drawn by the system"
+        )
+        return f"{' and '.join(parts)} by {of} up to {self.bound:g}, seed {self.seed} {how}"
 
 
 def check_bound(bound: float | None) -> float:

@@ -301,9 +301,8 @@ def between(
     # a threshold at inf that a score of inf is to reach is put on the largest double
     low, high = least(clear, REACHED), alarm
     if anywhere(separated):
-        ends = alarm, low
-        if position is not None:
-            ends = (least(ranks.between(p, q, alarm, clear, position), REACHED),) * 2
+        one = None if position is None else least(ranks.between(p, q, alarm, clear, position), REACHED)
+        ends = (alarm, low) if one is None else (one, one)
         low, high = choose(separated, ends[0], low), choose(separated, ends[1], high)
     return Decision(found, low, high, alarm, clear)
 

@@ -100,10 +100,8 @@ class Raise(Strategy):
     def summary(self, claim: Claim) -> str:
         if not claim.certified:
             return "raise: no ceilings up to the highest allowed could be kept with one threshold"
-        text = "raise: ceilings kept as requested"
-        if claim.certified != claim.asked:
-            text = "raise: ceilings raised as little as can be proved"
-        text = f"{text}; the choice is covered by delta"
+        how = "kept as requested" if claim.certified == claim.asked else "raised as little as can be proved"
+        text = f"raise: ceilings {how}; the choice is covered by delta"
         return f"{text}; {_SUFFICES}" if self._needlessly(claim) else text
 
     def explanation(self, claim: Claim) -> Iterator[str]:
@@ -112,9 +110,7 @@ class Raise(Strategy):
             yield f"Strategy raise: too few labels for any ceiling up to {rounded_up(self.highest)}."
             return
         payer = "normal" if stair.normal_pays else "anomalous"
-        which = "none could be kept"
-        if claim.certified:
-            which = "the first that one threshold keeps is certified"
+        which = "the first that one threshold keeps is certified" if claim.certified else "none could be kept"
         yield (
             f"Strategy raise: {len(stair.rungs):,} levels, one for each number of {payer} errors, were fixed"
             f" beforehand; {which}. The {payer} class pays for the choice: its delta at each level is"
