@@ -375,8 +375,7 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
     for name in names:
         if name != mildest and (name not in given or (mildest and given[name] is None)):
             raise InputError(f"max_error has no ceiling for the class {quoted(name)}; give it one")
-        ceiling = given.get(name)
-        yield arguments.rate_or_none(f"max_error of {quoted(name)}", ceiling)
+        yield arguments.rate_or_none(f"max_error of {quoted(name)}", given.get(name))
 
 
 def certify_class_scores(

@@ -44,8 +44,7 @@ def kinds_of(label: Label, ceilings: float | Ceilings | None) -> Iterator[KindCe
         raise InputError(f"{name} names no kind; write {{'a kind': 0.05}}, or a number for all points")
     for kind, ceiling in ceilings.items():
         if kind is not None:
-            of = Population(label, check_kind(kind)).option
-            yield KindCeiling(label, kind, rate_or_none(of, ceiling))
+            yield KindCeiling(label, kind, rate_or_none(Population(label, check_kind(kind)).option, ceiling))
 
 
 def check_kind(kind: object) -> str:

@@ -158,16 +158,14 @@ class RankSearch:
         """Return the counts of the next pass for one piece of the data; NaN must not occur."""
         shape = (len(parts), len(self.ranges), 1 if self.gathers else 1 << self.bits)
         counts = np.zeros(shape, dtype=np.int64)
-        none = np.zeros(0, dtype=np.uint64)
-        gathered = [[none] for _ in parts]
+        gathered = [[np.zeros(0, dtype=np.uint64)] for _ in parts]
         tops = np.array([one.top for one in self.ranges], dtype=np.uint64)
         bounds = self.bounds
         for label, scores in enumerate(parts):
             for start in range(0, scores.size, _CHUNK):
                 chunk = scores[start : start + _CHUNK]
                 # most scores lie beyond all ranges, and comparisons are cheaper than keys
-                near = chunk[within(chunk, bounds)]
-                keys = order_keys(near)
+                keys = order_keys(chunk[within(chunk, bounds)])
                 shifted = keys >> np.uint64(self.width)
                 # one beyond the last range is none of them either
                 found = np.minimum(np.searchsorted(tops, shifted), tops.size - 1)

@@ -343,8 +343,7 @@ class Given(Strategy):
         tau, certified, found = order_key(self.threshold), False, []
         for p, one in enumerate(asked):
             n, below = ranks.n[p], ranks.below(p, tau)
-            top = self.top_fpr if one.normal else self.top_fnr
-            bound = partial(_bound, one.delta, top)
+            bound = partial(_bound, one.delta, self.top_fpr if one.normal else self.top_fnr)
             rate, level, errors = interface.each(bound, n - below if one.normal else below, n)
             found.append(Found(rate, level, errors, interface.key_of(one, ranks, p, errors), rate, one.delta))
             certified = certified | (rate == rate)

@@ -380,8 +380,7 @@ def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertifica
     order = np.array(sorted(part.places, key=lambda place: in_order(source.groups[place])), dtype=np.intp)
     ordered, pool = Part(order, part.columns.permuted(order), part.areas[order]), None
     if request.pool and (few := part.columns.vacuous).any():
-        pooled = source.pooled(part.places[few])
-        pool = pooled.answer(CLASSES, partial(answered, each))
+        pool = source.pooled(part.places[few]).answer(CLASSES, partial(answered, each))
     groups = tuple(source.groups[place] for place in order)
     made = request.certificate(each, ordered, groups, source.score_type, pool)
     return made.with_provenance(**source.origin())

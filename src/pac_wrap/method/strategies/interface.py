@@ -200,8 +200,7 @@ def stacked(decisions: Sequence[Decision]) -> Decision:
     )
     low, high, alarm, clear = (column((one[end] for one in decisions), np.uint64) for end in (1, 2, 3, 4))
     separable = column(one.separable for one in decisions) if decisions[0].separable is not None else None
-    certified = column(one.certified for one in decisions)
-    return Decision(found, low, high, alarm, clear, certified, separable)
+    return Decision(found, low, high, alarm, clear, column(one.certified for one in decisions), separable)
 
 
 def count_of(errors: int | None) -> int:

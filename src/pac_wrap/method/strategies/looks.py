@@ -55,8 +55,7 @@ class Looks(Strategy):
     threshold: float | None = field(default=None, metadata={"optional": True})
 
     def __post_init__(self) -> None:
-        looks = looks_of(self.every, self.up_to)
-        object.__setattr__(self, "every", looks.start)
+        object.__setattr__(self, "every", looks_of(self.every, self.up_to).start)
         object.__setattr__(self, "up_to", int(self.up_to))
         if self.threshold is not None:
             tau = as_float(self.threshold)
