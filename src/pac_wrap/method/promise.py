@@ -477,10 +477,7 @@ _USUAL: Final = Guarantee()
 
 
 def as_guarantee(given: Guarantee | None, *, by_kind: bool = False, traffic: bool = False) -> Guarantee:
-    """Return the guarantee asked for, the usual one for None; any other type raises an error.
-
-    Ceilings of kinds raise an error unless the scores come by kind, and so do promises about traffic.
-    """
+    """Return the guarantee asked for, the usual one for None; any other type raises an error."""
     asked = _USUAL if given is None else given
     if not isinstance(asked, Guarantee):
         raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
@@ -551,7 +548,6 @@ class Assumption(Enum):
         "calibration points are independent draws, each from the distribution of its class in its group; the"
         " promise is about a mixture of these groups with the shares they have among the calibration points",
     )
-
     TRAFFIC = (
         12,
         "the traffic is a random sample of all points that come, independent of each other: whole days, not"
@@ -740,10 +736,7 @@ class Clause:
         return f"{text}, {self.budget.errors:,} error{'s' * (self.budget.errors != 1)} allowed"
 
     def problems(self) -> Iterator[str]:
-        """Yield contradictions in the clause of a kind, or of one of several classes.
-
-        The budget must follow from its numbers, and without a budget the threshold must decide nothing.
-        """
+        """Yield contradictions in the clause of a kind, or of one of several classes."""
         of = "all points" if self.of.kind is None else quoted(self.of.kind)
         if self.budget is not None:
             exact = Budget.of(self.n, self.budget.rate, self.budget.delta).errors

@@ -65,10 +65,7 @@ class Grid(NamedTuple):
     def of(
         cls, keys: Iterable[int], fine: Callable[[int, int], bool], cells: int, listed: KeyRanges = ()
     ) -> "Grid":
-        """Return the grid with knots at some keys; pieces that must be fine share a number of cells.
-
-        Within ranges of keys that are to be listed, each score is its own cell.
-        """
+        """Return the grid with knots at some keys; pieces that must be fine share a number of cells."""
         ends = [end for low, high in listed for end in (low, high + 1)]
         ordered = sorted({key for key in (*keys, *ends) if LEAST < key <= GREATEST})
         knots = tuple(map(from_order_key, ordered))
