@@ -308,12 +308,10 @@ def of_classes(weights: Weights, mask: NDArray[np.bool_]) -> tuple[Weights, Weig
     if isinstance(weights, tuple):
         low, high = zip(*(of_classes(one, mask) for one in weights), strict=True)
         return low, high
-    values = arguments.as_array(weights, "weights")
-    if values.size != mask.size:
-        raise InputError(
-            f"weights must have one weight for each of {mask.size:,} scores, got {values.size:,}"
-        )
-    return values[~mask], values[mask]
+    given = arguments.as_array(weights, "weights")
+    if given.size != mask.size:
+        raise InputError(f"weights must have one weight for each of {mask.size:,} scores, got {given.size:,}")
+    return given[~mask], given[mask]
 
 
 def calibrate(

@@ -162,7 +162,7 @@ def test_passes_over_six_states_give_the_certificate_of_memory() -> None:
 
     source = PassSource(Pass(), dict.fromkeys(STATES))
     asked = Guarantee(max_alarms=0.2, max_fnr=0.3, reviews=ASKED.reviews)
-    request = request_of(asked, 0, None, independent=False)
+    request = request_of(asked, 0, [], independent=False)
     assert source.answer(PARTS, partial(answered, request)) == made_of(case, asked)
     assert len(passes) < 8
 

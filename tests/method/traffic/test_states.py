@@ -56,7 +56,7 @@ def test_passes_over_states_in_any_order_give_the_certificate_of_memory(promises
     asked = Guarantee(**promises)
     known = dict.fromkeys(STATES[:3][::-1])
     source = PassSource(_Pass(_by_state(known)), known)
-    request = request_of(asked, 0, None, independent=False)
+    request = request_of(asked, 0, [], independent=False)
     made = source.answer(PARTS, partial(answered, request))
     assert made == calibrate_traffic(SCORES, REVIEWS, asked)
     assert made.promises

@@ -426,7 +426,7 @@ def certify_traffic_groups(
 
 def certify_traffic(source: Source, unscored: int, guarantee: object, audits: bool = False) -> Certificate:
     """Return the certificate of traffic wherever its scores are; so many more points have none."""
-    request = request_of(check_asked(guarantee, False, audits), unscored, None, False)
+    request = request_of(check_asked(guarantee, False, audits), unscored, [], False)
     made = source.answer(PARTS, partial(answered, request))
     sizes = {str(one.kind): count or 0 for one, count in source.populations().items()}
     waiting = unscored + sum(count for state, count in sizes.items() if state.endswith("unreviewed"))
@@ -434,11 +434,9 @@ def certify_traffic(source: Source, unscored: int, guarantee: object, audits: bo
     return warned(made.with_provenance(**source.origin()))
 
 
-def request_of(
-    asked: Guarantee, unscored: int, anomalous: ArrayLike | None, independent: bool
-) -> TrafficRequest:
+def request_of(asked: Guarantee, unscored: int, anomalous: ArrayLike, independent: bool) -> TrafficRequest:
     """Return the request about traffic, with the labelled anomalies beside it."""
-    scores = arguments.as_scores([] if anomalous is None else anomalous, "anomalous")
+    scores = arguments.as_scores(anomalous, "anomalous")
     return TrafficRequest(asked, unscored, RankedInMemory(scores, "anomalous", None), independent)
 
 
