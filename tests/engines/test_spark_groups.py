@@ -16,6 +16,7 @@ from pac_wrap.engines import spark
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.engines.spark import GroupedFrame
 from pac_wrap.method.calibrate import Request
+from pac_wrap.method.groups import values
 from pac_wrap.method.groups.calibrate import GroupRequest, Part
 from pac_wrap.tables.table import open_table
 from support import sparksession
@@ -137,7 +138,7 @@ def test_what_is_wrong_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch)
         return replace(part, columns=replace(part.columns, n=part.columns.n + 1))
 
     with monkeypatch.context() as patch:
-        patch.setattr(spark, "MOST_GROUPS", 3)
+        patch.setattr(values, "MOST_GROUPS", 3)
         assert "there are more than 3 groups" in refused()
     with monkeypatch.context() as patch:
         patch.setattr(GroupedFrame, "calibrated", lambda self, request: less(calibrated(self, request)))
