@@ -35,9 +35,9 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
         write_text(temporary, text)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write text as UTF-8 with plain newlines; half a character, from a foreign file name say, is escaped."""
-    path.write_bytes(text.encode("utf-8", "backslashreplace"))
+def write_text(path: Path, text: str | bytes) -> None:
+    """Write bytes, or text as UTF-8 with plain newlines; half a character, of a file name say, is escaped."""
+    path.write_bytes(text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
 
 
 @contextmanager

@@ -176,10 +176,7 @@ def _certified(
     draws: bool = False,
     survived: "Draws | None" = None,
 ) -> tuple[Any, Any]:
-    """Return the certificate or curve of a request, and the scores that its report draws, if any.
-
-    With weights, only the points that survive a draw by weight count.
-    """
+    """Return the certificate or curve of a request, and the scores that its report draws, if any."""
     from pac_wrap.method.provenance import now
     from pac_wrap.report.groups import worst
     from pac_wrap.tables.columns import only_in_csv
@@ -253,14 +250,14 @@ def _traced(made: Any, reading: Reading, scores: "NDArray[Any]") -> Any:
 
 def _write_all(*outputs: tuple[Path | None, Any]) -> list[str]:
     """Write all results and reports to the files that were named, or none; return the names of the files."""
-    from pac_wrap.base.files import whole_file
-    from pac_wrap.report.render import put, rendered
+    from pac_wrap.base.files import whole_file, write_text
+    from pac_wrap.report.render import rendered
 
     named = [(path, made) for path, made in outputs if path is not None and made is not None]
     with ExitStack() as files:
         contents = [rendered(made(), path) if callable(made) else made.to_json() for path, made in named]
         for (path, _), content in zip(named, contents, strict=True):
-            put(files.enter_context(whole_file(path)), content)
+            write_text(files.enter_context(whole_file(path)), content)
     return [str(path) for path, _ in named]
 
 

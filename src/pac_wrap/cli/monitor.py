@@ -59,10 +59,7 @@ class _Job:
             write(self.monitor, self.report)
 
     def feed(self, parts: "Iterator[Rows]", whole: bool = False) -> Iterator[None]:
-        """Feed all rows, and report every alarm immediately; the rows of a named batch count together.
-
-        Without names, all rows are one batch. It is fed as a whole, or part by part in the order of its rows.
-        """
+        """Feed all rows, batch by batch or as one, and report every alarm immediately."""
         from pac_wrap.method.certificate import Certificate
         from pac_wrap.method.groups.certificate import decided
         from pac_wrap.streams.monitor import whole_batches

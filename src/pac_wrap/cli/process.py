@@ -142,18 +142,14 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def in_options(text: str) -> str:
-    """Return a sentence about Python's arguments with the options of the current command in their place.
-
-    A name with an underscore is always an argument. A plain word is one only if it begins a rule or gets a
-    value.
-    """
+    """Return a sentence about Python's arguments with the options of the current command in their place."""
     text = re.sub(r"reviews=Reviews\((\w+)=([\w.]+)\)", r"\1 \2", text)
     for name in state["options"]:
         option = f"--{name.replace('_', '-')}"
         text = re.sub(rf"""(?<![\w'"]){name}="(\w+)\"""", rf"{option} \1", text)
         if "_" in name:
             text = re.sub(rf"(?<![\w'\"./-]){name}(?![\w'\"./(])", option, text)
-        else:
+        else:  # a plain word is an argument only if it begins a rule, or gets a value as above
             text = re.sub(rf"^{name}(?= (must|says) )", option, text)
     return text
 
@@ -232,10 +228,7 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 @contextmanager
 def progress_bar(text: str, passes: int | None = None) -> Iterator[Callable[..., None]]:
-    """Show a progress bar on a terminal after a second; yield the function that moves it.
-
-    The bar shows the pass (at most `passes`), its rows and the time left.
-    """
+    """Show a progress bar on a terminal after a second; yield the function that moves it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

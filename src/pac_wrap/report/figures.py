@@ -1,7 +1,7 @@
 """Figures of certificates and results: each function returns matplotlib Axes, without pyplot or a display."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import as_scores
+from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
@@ -264,8 +264,7 @@ def plot_scores(
         )
     ax.set_ylim(0.0, highest)
     label_axes(ax, style, "score (higher is more anomalous)", "share of the class (%)")
-    notes = not_drawn(window, **classes), CONSEQUENCES.get(frozenset(ranges(rule)))
-    return _told(ax, style, window, rule, handles, notes)
+    return _told(ax, style, window, rule, handles, classes)
 
 
 def plot_alarms(
@@ -289,8 +288,7 @@ def plot_alarms(
         handles.append(ax.stairs(base, shown.edges, **look))
     ax.set_ylim(0.0, max(1.0, 1.05 * base.max()))
     label_axes(ax, style, "score (higher is more anomalous)", "points of traffic")
-    notes = not_drawn(shown.window, **shown.parts), CONSEQUENCES.get(frozenset(ranges(rule)))
-    return _told(ax, style, shown.window, rule, handles, notes)
+    return _told(ax, style, shown.window, rule, handles, shown.parts)
 
 
 def _score_axis(ax: Axes, style: Style, window: Window) -> None:
@@ -305,9 +303,9 @@ def _score_axis(ax: Axes, style: Style, window: Window) -> None:
 
 
 def _told(
-    ax: Axes, style: Style, window: Window, rule: Rule, handles: list[Artist], notes: Iterable[str | None]
+    ax: Axes, style: Style, window: Window, rule: Rule, handles: list[Artist], drawn: dict[str, Scores]
 ) -> Axes:
-    """Draw undecided scores, and write the thresholds, the notes and the legend above."""
+    """Draw undecided scores, and write the thresholds, notes and the legend above."""
     if rule.ambiguity_region is not None:
         low, high = (float(end) for end in np.clip(rule.ambiguity_region, window.low, window.high))
         look: dict[str, Any] = {"facecolor": style.faint, "linewidth": 0.0, "zorder": 0.5}
@@ -316,7 +314,7 @@ def _told(
     ends = {"normal": rule.normal_below, "anomaly": rule.anomaly_from}
     for flag in reversed(flags(window, rule)):
         strip.flag(ends[flag.text.split()[0]], flag.text, flag.anchor)
-    for note in filter(None, notes):
+    for note in filter(None, (not_drawn(window, **drawn), CONSEQUENCES.get(frozenset(ranges(rule))))):
         strip.note(note)
     strip.legend(handles, columns=3)
     return ax

@@ -38,19 +38,11 @@ _TIED: Final = re.compile(r"(?<=\d) (?=%|of \d|on\b)|(?<=\d of) (?=\d)|(?<=from|
 
 def write(result: Any, path: str | os.PathLike[str], *about: Any, **more: Any) -> None:
     """Write the account of a result in the format of the file's name, whole or not at all."""
-    account = result if isinstance(result, Account) else None
-    if account is None or account.picture is None:
+    if not isinstance(result, Account):
         check_ending(path)
-    content = rendered(account_of(result, *about, **more) if account is None else account, path)
+        result = account_of(result, *about, **more)
+    content = rendered(result, path)
     with whole_file(path) as file:
-        put(file, content)
-
-
-def put(file: Path, content: str | bytes) -> None:
-    """Write what was rendered into a file that `whole_file` gave."""
-    if isinstance(content, bytes):
-        file.write_bytes(content)
-    else:
         write_text(file, content)
 
 

@@ -96,19 +96,16 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """A certificate with other facts for its report; only its own calibration scores are accepted.
-
-    `metrics` were measured on held-out points; `in_time` are facts about series.
-    """
+    """A certificate with other facts for its report; only its own calibration scores are accepted."""
 
     certificate: Certificate
     normal: Any = None
     anomalous: Any = None
     source: Origin | None = None
-    metrics: Metrics | None = None
+    metrics: Metrics | None = None  # of held-out points
     detector: str | None = None
     prevalence: Prevalence | None = None
-    in_time: tuple[Fact, ...] = ()
+    in_time: tuple[Fact, ...] = ()  # about series
     # the scores of each clause, if they are at hand
     scores: dict[Population, Scores] = field(default_factory=dict, init=False, repr=False)
 
@@ -204,11 +201,7 @@ def subtitle(known: Provenance, source: Origin | None = None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side(Clause):
-    """The clause that sets one of the two error rates, with the request and the measurements beside it.
-
-    `effective` is the number of independent points that those of a series count as, `misjudged` the number
-    that the rule gets wrong, and `overstated` tells whether they are too few for the promise.
-    """
+    """The clause that sets one of the two error rates, with the request and the measurements beside it."""
 
     name: str
     mistakes: str
@@ -217,9 +210,9 @@ class Side(Clause):
     delta: float
     measured: Rate | None
     exceeded: bool
-    effective: float | None
+    effective: float | None  # the number of independent points that those of a series count as
     misjudged: int | None
-    overstated: bool
+    overstated: bool  # whether those are too few for the promise
 
     @property
     def at_hand(self) -> int:
@@ -386,7 +379,6 @@ def briefly(assumptions: Sequence[Assumption]) -> str:
 
 
 def _mixture(certificate: Certificate) -> str:
-    """Return the assumption about the mix of kinds."""
     text = "all this for each kind by itself: their mix may change"
     if any(len(own) > 1 and any(one.of.kind is None for one in own) for own in map(certificate.of, LABELS)):
         return f"{text}, but not for the ceiling of all kinds together"
