@@ -36,6 +36,11 @@ def amount(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
+def sentence(text: str) -> str:
+    """Return a text as a sentence: with a capital, and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
 def listed(names: Iterable[object]) -> str:
     """Return names with commas between them, cut off if they are too long."""
     return visible(", ".join(map(str, names)), _LONGEST_LIST)

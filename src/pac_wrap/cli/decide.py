@@ -156,16 +156,9 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
             if found.reader == "read_json" or (found.reader == "read_csv" and "parquet" not in how):
                 counted = _decide_texts(job, found, target, how, progress)
             else:
-                with open_found(
-                    found,
-                    [asked.score],
-                    asked.group,
-                    whole=True,
-                    output=target,
-                    source=asked.source,
-                    delimiter=job.delimiter,
-                    progress=progress,
-                ) as table:
+                more: Any = {"source": asked.source, "delimiter": job.delimiter, "progress": progress}
+                opened = open_found(found, [asked.score], asked.group, whole=True, output=target, **more)
+                with opened as table:
                     job.doubt.see(table.first_scores(asked.score))
                     one, written = cast(Any, job.certificate), (target, how, asked.on_missing)
                     if asked.group is not None:

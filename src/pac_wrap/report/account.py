@@ -119,11 +119,6 @@ def only(**values: Any) -> tuple[Section, ...]:
     return tuple(Section(key=key, value=value) for key, value in values.items())
 
 
-def sentence(text: str) -> str:
-    """Return a text as a sentence: with a capital, and a full stop."""
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
-
-
 def facts_of(name: str, texts: "Iterator[str] | list[str] | tuple[str, ...]") -> Iterator[Fact]:
     """Yield a fact for each text; the first has the name."""
     for place, text in enumerate(texts):

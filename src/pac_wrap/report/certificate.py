@@ -12,14 +12,14 @@ import scipy
 
 from pac_wrap.base.codec import checksum_of
 from pac_wrap.base.floats import between, rounded_down, rounded_up
-from pac_wrap.base.text import amount, visible
+from pac_wrap.base.text import amount, sentence, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import LABELS
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, before_shift
 from pac_wrap.method.rule import Regime, Verdict
 from pac_wrap.report import pictures, sentences
-from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
+from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only
 from pac_wrap.report.numbers import ceiling, confidence, exact, least, percent, share, sure, told_apart
 from pac_wrap.tails.bounds import LEAST_CEILING, Budget, min_samples
 from pac_wrap.version import __version__
@@ -563,12 +563,9 @@ def _decide(report: sentences.Report) -> Iterator[str]:
     elif certificate.regime is Regime.VACUOUS:
         return
     elif certificate.regime is Regime.OVERLAPPING:
-        rule, classes = certificate.rule, (("normal", report.normal), ("anomalous", report.anomalous))
-        shares = [
-            f"{percent(rule.ambiguity(scores))} of the {label}"
-            for label, scores in classes
-            if scores is not None and scores.size
-        ]
+        classes = zip(LABELS, (report.normal, report.anomalous), strict=True)
+        known = [(label, one) for label, one in classes if one is not None and one.size]
+        shares = [f"{percent(certificate.rule.ambiguity(one))} of the {label}" for label, one in known]
         how_many = f" ({' and '.join(shares)} calibration points)" if shares else ""
         yield f"Decide who looks at the undecided points{how_many}, and how soon."
         yield (

@@ -5,11 +5,11 @@ from math import log, log10
 from typing import Any, Final
 
 from pac_wrap.base.floats import rounded_up
-from pac_wrap.base.text import amount
+from pac_wrap.base.text import amount, sentence
 from pac_wrap.method.groups.values import text_of
 from pac_wrap.method.monitoring.alarm import REVIEWED, SCORES, UNDECIDED, Alarm, Watch, called, evidence_text
 from pac_wrap.method.monitoring.monitor import Member, Monitor
-from pac_wrap.report.account import Account, Figure, Item, Section, Status, Table, only, sentence
+from pac_wrap.report.account import Account, Figure, Item, Section, Status, Table, only
 
 _PREFIX: Final = "pac_wrap_monitor"
 _TITLES: Final = {
@@ -90,10 +90,9 @@ def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
             rate = watch.rate
             facts |= {"count": rate.count, "limit": watch.ceiling, "low": rate.low, "high": rate.high}
         watches.append(facts)
-    alarms = [
-        asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
-        for alarm in member.alarms
-    ]
+    alarms = []
+    for one in member.alarms:
+        alarms.append(asdict(one) | {"e_value": f"{one.e_value:.6g}", "interval": one.interval})
     unwatched = tuple(member.unwatched(monitor.asked))
     return {"unscored": member.unscored, "unwatched": unwatched, "watches": watches, "alarms": alarms}
 

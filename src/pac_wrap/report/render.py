@@ -17,9 +17,9 @@ from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pac_wrap.base.files import whole_file, write_text
-from pac_wrap.base.text import escape_markdown
+from pac_wrap.base.text import escape_markdown, sentence
 from pac_wrap.errors import InputError
-from pac_wrap.report.account import Account, Fact, Figure, File, Item, Points, Table, account_of, sentence
+from pac_wrap.report.account import Account, Fact, Figure, File, Item, Points, Table, account_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.base.floats import rounded, rounded_down, rounded_up
-from pac_wrap.base.text import LONGEST, amount, quoted, visible
+from pac_wrap.base.text import LONGEST, amount, quoted, sentence, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Prevalence, as_interval
 from pac_wrap.method.certificate import Certificate
@@ -22,7 +22,7 @@ from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Regime, Rule, Verdict
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import is_upside_down, rough_auc
-from pac_wrap.report.account import Account, Fact, Status, account_of, facts_of, sentence
+from pac_wrap.report.account import Account, Fact, Status, account_of, facts_of
 from pac_wrap.report.numbers import about, ceiling, confidence, least, percent, shortened, sure, told_apart
 from pac_wrap.tails.bounds import Budget, Rate, upper_bound
 
@@ -499,7 +499,6 @@ def binding_words(certificate: Certificate) -> Iterator[str]:
 
 
 def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
-    """Return the status: whether something is certified, and whether held-out points contradict it."""
     clauses, kinds = certificate.clauses, certificate.by_kind
     asked = [(one, one.asked) for one in clauses if one.asked is not None]
     lacking = [one for one in clauses if one.vacuous]
@@ -671,7 +670,7 @@ def warnings_of(report: Report) -> Iterator[str]:
                 " reason is known."
             )
             if side.asked is not None and side.asked.label_noise is not None:
-                yield f"{NEW_LABELS[0].upper()}{NEW_LABELS[1:]}."
+                yield sentence(NEW_LABELS)
     normal, anomalous = report.normal, report.anomalous
     if normal is None or anomalous is None or not (normal.size and anomalous.size):
         return

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_scores
 from pac_wrap.base.floats import rounded, rounded_up
-from pac_wrap.base.text import amount
+from pac_wrap.base.text import amount, sentence
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Assumption, Clause, Error, Promise
@@ -21,19 +21,7 @@ from pac_wrap.method.traffic.calibrate import as_reviews, calibrate_traffic
 from pac_wrap.ranks.memory import kth_largest
 from pac_wrap.report import certificate as pages
 from pac_wrap.report import sentences
-from pac_wrap.report.account import (
-    Account,
-    Fact,
-    Figure,
-    Item,
-    Points,
-    Section,
-    Status,
-    Table,
-    facts_of,
-    only,
-    sentence,
-)
+from pac_wrap.report.account import Account, Fact, Figure, Points, Section, Status, Table, facts_of, only
 from pac_wrap.report.numbers import confidence, percent, sure, told_apart
 from pac_wrap.report.pictures import alarms_picture
 from pac_wrap.tails.bounds import ranks_tested
@@ -70,14 +58,14 @@ def account_of_traffic(
     detector: str | None = None,
 ) -> Account:
     """Return the account of a certificate of traffic; with its scores, the picture and the next reviews."""
-    first: list[Item] = [sentence(_alarms(certificate))]
+    first: list[str | Figure] = [sentence(_alarms(certificate))]
     account, own = traffic_in_short(certificate, source, detector), None
     if scores is not None:
         if not certificate.verify(scores, anomalous, reviews=reviews, audits=audits):
             raise InputError(
                 "the certificate was made from other scores or reviews; pass all that calibrated"
             )
-        own = _Own(certificate, scores, reviews, {"anomalous": anomalous, "audits": audits})
+        own = _Own(certificate, scores, reviews, anomalous=anomalous, audits=audits)
         alt = f"Histogram of the highest scores, by review. {first[0]}"
         shown = alarms_picture(certificate.rule, own.scores, own.verdicts)
         first.append(Figure("alarms", shown, alt=alt))
@@ -102,9 +90,7 @@ def account_of_traffic(
 class _Own:
     """The scores and reviews that calibrated, and what more reviews of them would give."""
 
-    def __init__(
-        self, certificate: Certificate, scores: ArrayLike, reviews: Any, more: dict[str, Any]
-    ) -> None:
+    def __init__(self, certificate: Certificate, scores: ArrayLike, reviews: Any, **more: Any) -> None:
         self.certificate, self._more = certificate, more
         self.scores = rounded(as_scores(scores, "scores", missing=True), certificate.score_type)
         self.verdicts = as_reviews(reviews, self.scores.size)
@@ -134,8 +120,9 @@ class _Own:
 
     def cases(self) -> Iterator[dict[str, Any]]:
         """Yield the certificate, and those after the next reviews: all right, and as many as until now."""
-        seen, n = _seen(self.certificate), self.waiting.size
-        yield _case("none", None, self.certificate)
+        now, seen, n = self.certificate, _seen(self.certificate), self.waiting.size
+        scores, apart = self.scores.astype(now.score_type), Assumption.APART in now.assumptions
+        yield _case("none", None, now)
         known = seen.right + (seen.wrong or 0)
         share, said = (seen.right / known, "as until now") if known else (0.5, "a guess")
         shares = {1.0: "all right", share: f"{percent(share)} of them right, {said}"}
@@ -145,13 +132,7 @@ class _Own:
             verdicts[self.waiting] = right
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PACWrapWarning)
-                made = calibrate_traffic(
-                    self.scores.astype(self.certificate.score_type),
-                    verdicts,
-                    self.certificate.guarantee,
-                    independent=Assumption.APART in self.certificate.assumptions,
-                    **self._more,
-                )
+                made = calibrate_traffic(scores, verdicts, now.guarantee, independent=apart, **self._more)
             yield _case(f"{n:,}, {words}", int(np.count_nonzero(right)), made)
 
 
@@ -315,7 +296,7 @@ def _practice(certificate: Certificate) -> Section:
     caption = "The alarms in the traffic that calibrated, and what is promised on average for all that comes."
     value = {"per": per, "points": seen.points, "unscored": seen.unscored} | counts
     value |= {"found": seen.found, "cleared": seen.cleared, "audits": seen.audits}
-    items: list[Item] = [Table(heads, tuple(rows), caption)]
+    items: list[Table | Points] = [Table(heads, tuple(rows), caption)]
     with suppress(InputError):  # of some promises, nothing follows for the next points
         known = (one for one in certificate.among_next(per) if one.most is not None)
         said = tuple(sentence(str(one)) for one in known if one.of.label == "traffic")
@@ -327,7 +308,7 @@ def _practice(certificate: Certificate) -> Section:
 def _next(certificate: Certificate, own: _Own | None) -> Iterator[Section]:
     """Yield what the next reviews would give, and what to do next."""
     steps, cases = list(map(sentence, _unreviewed(certificate))), [] if own is None else list(own.cases())
-    items: tuple[Item, ...] = ()
+    items: tuple[Table, ...] = ()
     left = None if own is None else own.wrong_left
     if own is not None and own.audits_left:
         left_out = amount(own.audits_left, "audit")
@@ -393,12 +374,10 @@ def account_of_queue(queue: "ReviewQueue", count: int, file: str | None) -> Acco
     elif made.empty:
         status, headline = _status(made), _headline(made)
     without = [f"; at most {one.errors:,} without any review" for one in own if one.errors is not None]
-    reviews = amount(seen.found + (seen.cleared or 0), "review")
+    reviews = f"{amount(seen.found + (seen.cleared or 0), 'review')} of {seen.points:,} points"
     facts = [
         Fact("promise", str(made.guarantee)),
-        Fact(
-            "reviewed", f"{reviews} of {seen.points:,} points: {seen.found:,} right, {seen.cleared:,} wrong"
-        ),
+        Fact("reviewed", f"{reviews}: {seen.found:,} right, {seen.cleared:,} wrong"),
         Fact("rule", sentences.rule_words(made.rule)),
         Fact("alarms", f"{seen.alarms:,} now, {seen.right:,} of them found right{''.join(without)}"),
         *[Fact("next", f"{amount(count, 'row')} -> {file}")] * (file is not None),
