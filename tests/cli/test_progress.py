@@ -64,7 +64,8 @@ def test_csv_that_stays_text_tells_how_far_it_is_where_its_rows_are_quickly_coun
 
     monkeypatch.setattr(decide, "progress_bar", bar)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    decide.decide(CERTIFICATE, [str(table)], "s", output=tmp_path / "out.csv", quiet=True)
+    others: Any = {"form": None, "on_missing": "abstain", "source_column": None}
+    decide.decide(CERTIFICATE, [str(table)], "s", output=tmp_path / "out.csv", quiet=True, **others)
     assert len(seen) > 1
     assert seen[-1] == Done(100.0, 1, told)
 

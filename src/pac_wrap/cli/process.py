@@ -37,13 +37,11 @@ state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE, "opt
 
 
 class Output(io.FileIO):
-    """Standard output or error that remembers a failure, and raises it only if `raising` is set.
-
-    So a reader that stops early does not change the exit code. A stream closed at the start takes everything.
-    """
+    """Standard output or error that remembers a failure, and raises it only if `raising` is set."""
 
     def __init__(self, number: int, open_at_start: bool) -> None:
         super().__init__(number, "wb", closefd=False)
+        # a reader that stops early does not change the exit code, and what is closed takes everything
         self.open_at_start, self.raising = open_at_start, False
         self.failure: OSError | None = None
 

@@ -39,7 +39,6 @@ _TOLERATED: Final = 10
 _TABLES: Final = 10
 _LONGEST: Final = 100_000  # characters of a certificate within its page
 _NOTHING: Final = "not promised"
-_TOO_FEW: Final = "none yet, too few points"
 _UNDECIDED: Final = "Undecided: someone has to look at these points."
 # findings about measured rates, for a page
 _FINDINGS: Final = {
@@ -51,8 +50,6 @@ _FINDINGS: Final = {
 }
 # theory.md, section 9: a choice made after seeing these labels has another chance to fail
 _AGAIN: Final = "On these same labels, a second strategy or ceiling would lose the confidence that it states."
-# in Python, and in a shell
-_HOLD: Final = "overlap hold_fnr or hold_fpr; --overlap hold-fnr or hold-fpr"
 _BREAKS: Final = (
     "Calibration points that the detector was trained on, or copies of training rows.",
     "Points that were labelled because of their scores, such as reviewed alarms.",
@@ -102,7 +99,7 @@ def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
 def _sections(report: sentences.Report) -> Iterator[Section]:
     certificate, kinds = report.certificate, report.certificate.by_kind
     units = certificate.units is not None
-    verdicts = _verdicts(report)
+    verdicts = list(_verdicts(report))
     if report.normal is not None:
         told = "; ".join(f"{row['verdict']}: {row['scores']}" for row in verdicts)
         alt = f"Histogram of the calibration scores of each class, in percent of the class. Verdicts: {told}."
@@ -225,32 +222,28 @@ def _origin(report: sentences.Report) -> Pairs:
     return tuple((name, visible(text)) for name, text in rows)
 
 
-def _verdicts(report: sentences.Report) -> list[dict[str, Any]]:
-    """Return a record for each verdict; that of undecided points only if some score gets it."""
+def _verdicts(report: sentences.Report) -> Iterator[dict[str, Any]]:
+    """Yield a record for each verdict; that of undecided points only if some score gets it."""
     rule, sizes = report.certificate.rule, report.certificate.sizes
     found, said = sentences.ranges(rule), dict(_meanings(report.certificate))
     words = sentences.range_words(found)
     classes = report.normal, report.anomalous
     given = [None if scores is None else rule.verdicts(scores) for scores in classes]
-    records = []
     for verdict in (Verdict.NORMAL, *(found.keys() & {Verdict.ABSTAIN}), Verdict.ANOMALY):
         low, high = found.get(verdict, (None, None))
         counts = [None if one is None else int(np.count_nonzero(one == verdict)) for one in given]
         never = "This verdict is never given."
-        records.append(
-            {
-                "verdict": verdict.name.lower(),
-                "code": int(verdict),
-                "declared": verdict in found,
-                "from": low,
-                "below": high,
-                "scores": words.get(verdict, "no score"),
-                "meaning": said.get(verdict, _UNDECIDED) if verdict in found else never,
-                "normal": {"count": counts[0], "n": sizes[0]},
-                "anomalous": {"count": counts[1], "n": sizes[1]},
-            }
-        )
-    return records
+        yield {
+            "verdict": verdict.name.lower(),
+            "code": int(verdict),
+            "declared": verdict in found,
+            "from": low,
+            "below": high,
+            "scores": words.get(verdict, "no score"),
+            "meaning": said.get(verdict, _UNDECIDED) if verdict in found else never,
+            "normal": {"count": counts[0], "n": sizes[0]},
+            "anomalous": {"count": counts[1], "n": sizes[1]},
+        }
 
 
 def _meanings(certificate: Certificate) -> Iterator[tuple[Verdict, str]]:
@@ -439,7 +432,7 @@ def _reached(certificate: Certificate) -> Section:
 
 
 def _column(side: sentences.Side) -> dict[str, str]:
-    budget, none = side.budget, _TOO_FEW if side.vacuous else _NOTHING
+    budget, none = side.budget, "none yet, too few points" if side.vacuous else _NOTHING
     exact_sure = "" if budget is None else f"{rounded_down(budget.confidence, 100)} %"
     return {
         "Ceiling asked for": _NOTHING if side.wanted is None else ceiling(side.wanted),
@@ -558,7 +551,8 @@ def _decide(report: sentences.Report) -> Iterator[str]:
     if all(side.ceiling is None for side in sides):
         yield (
             "Calibrate on fresh labels with overlap abstain (two thresholds keep both ceilings, and points"
-            f" between them are undecided), or hold one ceiling ({_HOLD}) and accept the other rate. {_AGAIN}"
+            " between them are undecided), or hold one ceiling (overlap hold_fnr or hold_fpr; --overlap"
+            f" hold-fnr or hold-fpr) and accept the other rate. {_AGAIN}"
         )
     elif certificate.regime is Regime.VACUOUS:
         return
@@ -652,17 +646,13 @@ def _kind_table(report: sentences.Report) -> Table:
             misjudged = share(int(np.count_nonzero(verdicts == wrong)), clause.n)
         name = sentences.called(clause, sentences.LONGEST_NAME)
         name += " (binds)" if several and clause in binding else ""
-        rows.append(
-            (
-                name if several or clause.of.kind is not None else "all points",
-                clause.of.label,
-                f"{clause.n:,}",
-                "none" if clause.ceiling is None else ceiling(clause.ceiling),
-                "none" if clause.errors is None else f"{clause.errors:,}",
-                "none" if clause.threshold is None else told_apart([clause.threshold])[0],
-                misjudged,
-            )
+        name = name if several or clause.of.kind is not None else "all points"
+        limits = (
+            "none" if clause.ceiling is None else ceiling(clause.ceiling),
+            "none" if clause.errors is None else f"{clause.errors:,}",
+            "none" if clause.threshold is None else told_apart([clause.threshold])[0],
         )
+        rows.append((name, clause.of.label, f"{clause.n:,}", *limits, misjudged))
     heads = ("Kind", "Class", "Labels", "Ceiling", "Errors allowed", "Threshold alone", "Misjudged")
     caption = (
         "Every kind has a threshold from its own labels; the binding kinds set the rule. Misjudged are the"

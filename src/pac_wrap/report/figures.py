@@ -249,19 +249,18 @@ def plot_scores(
         shares = 100.0 * np.histogram(scores, edges)[0] / max(1, scores.size)
         highest = max(highest, 1.05 * shares.max())
         colour = style.of_class(name)
-        handles.append(
-            ax.stairs(
-                shares,
-                edges,
-                fill=True,
-                # an SVG file gives a hatch the opacity of its face, so a hatched face stays empty
-                facecolor=(colour, 0.55) if name == "normal" else "none",
-                edgecolor=colour,
-                linewidth=1.0,
-                hatch=None if name == "normal" else "////",
-                label=f"{name}, n = {scores.size:,}",
-            )
+        bars = ax.stairs(
+            shares,
+            edges,
+            fill=True,
+            # an SVG file gives a hatch the opacity of its face, so a hatched face stays empty
+            facecolor=(colour, 0.55) if name == "normal" else "none",
+            edgecolor=colour,
+            linewidth=1.0,
+            hatch=None if name == "normal" else "////",
+            label=f"{name}, n = {scores.size:,}",
         )
+        handles.append(bars)
     ax.set_ylim(0.0, highest)
     label_axes(ax, style, "score (higher is more anomalous)", "share of the class (%)")
     return _told(ax, style, window, rule, handles, classes)

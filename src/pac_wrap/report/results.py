@@ -129,14 +129,11 @@ def account_of_comparison(contenders: "Sequence[Contender]", asked: Guarantee) -
         values |= {"fnr_at_max_fpr": one.fnr_at(fpr or 1.0), "fpr_at_max_fnr": one.fpr_at(fnr or 1.0)}
         records.append({"score": one.name, "auc": one.auc} | {name: values[name] for name in names})
     best = {key: min(one[key] for one in records) for key in names}
-    rows = tuple(
-        (
-            visible(one["score"]),
-            "" if one["auc"] is None else f"{one['auc']:.4f}",
-            *(f"{rounded_up(one[key])}{' *' if one[key] == best[key] < 1.0 else '  '}" for key in names),
-        )
-        for one in records
-    )
+    rows = []
+    for record in records:
+        auc = "" if record["auc"] is None else f"{record['auc']:.4f}"
+        stars = {key: " *" if record[key] == best[key] < 1.0 else "  " for key in names}
+        rows.append((visible(record["score"]), auc, *(rounded_up(record[key]) + stars[key] for key in names)))
     # ceilings that need more labels, whatever the scores
     curve, too_few = contenders[0].curve, []
     for promise in asked.promises:
@@ -151,7 +148,7 @@ def account_of_comparison(contenders: "Sequence[Contender]", asked: Guarantee) -
     items: tuple[str | Table, ...] = (
         f"asked: {asked}",
         *[f"{len(contenders):,} scores share each delta"] * (len(contenders) > 1),
-        Table(("score", "AUC", *names.values()), rows, key="contenders", data=records),
+        Table(("score", "AUC", *names.values()), tuple(rows), key="contenders", data=records),
         f"* best; all bounds hold together, at every threshold, with {sure(joint)} confidence",
         *too_few,
     )

@@ -30,7 +30,6 @@ from pac_wrap.tails.bounds import Budget, Rate, upper_bound
 Range = tuple[float | None, float | None]
 # characters of a name in a title or a list
 LONGEST_NAME: Final = 60
-_CONDITION: Final = "points of one series do not depend on each other"
 # kinds whose ceilings the promise names; how many times more labels of a binding kind are considered
 _LISTED, _MORE = 4, 4
 # the effect of a rule that lacks verdicts
@@ -515,7 +514,7 @@ def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str
     if not certificate.overlap.proved:
         return "broken", "confidence not guaranteed"
     if certificate.overstated:
-        return "partly", f"certified only if {_CONDITION}"
+        return "partly", "certified only if points of one series do not depend on each other"
     if any(one.certified is None for one, _ in asked):
         return "partly", "partly certified"
     if any((one.ceiling or 0.0) > wanted.ceiling for one, wanted in asked):

@@ -231,7 +231,6 @@ def _alarms(certificate: Certificate) -> str:
 
 
 def _facts(certificate: Certificate) -> Iterator[Fact]:
-    """Yield the short account: the alarms, the rule, the traffic, the budgets, the reviews."""
     seen = _seen(certificate)
     yield Fact("alarms", _alarms(certificate))
     yield Fact("rule", sentences.rule_words(certificate.rule))
