@@ -245,12 +245,14 @@ class Plan:
             others = [f"{n:,} with {k}" for k, n in zip(one.errors[1:], more, strict=True)]
             free = "point is an error" if one.in_units else f"{error} is among them"
             none_of = f"{none:,} {one.points} if no {free}"
-            lines.append(f"{head}  {', '.join([none_of, *others])}")
+            first = ", ".join([none_of, *others])
+            lines += [head, f"  {first}"] if one.promise.of_traffic else [f"{head}  {first}"]
             told = [
                 f"{SPENT[name]} to expect: {', '.join(f'{found[name]:,.0f}' for found in one.expected)}"
                 for name in one.expected[0]
             ]
-            lines += [f"{'':{len(head)}}  {text}" for text in (*told, *one.told())]
+            beside = 0 if one.promise.of_traffic else len(head)
+            lines += [f"{'':{beside}}  {text}" for text in (*told, *one.told())]
         return "\n".join(lines)
 
 
