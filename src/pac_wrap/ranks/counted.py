@@ -300,11 +300,8 @@ def grid_around(pair: Spreads, sample: Sample, ranks: Iterable[Rank], below: Ite
     if len(ends) > _KNOTS:
         ends = [ends[place] for place in np.linspace(0, len(ends) - 1, _KNOTS).astype(int)]
     cells = min(max(_CELLS, 64 * len(ranks)), _MOST_CELLS)
-
-    def fine(low: int, high: int) -> bool:
-        return any(low <= last and first < high for first, last in brackets)
-
-    return Grid.of([*ends, *given[:_GIVEN]], fine, cells)
+    knots = [*ends, *given[:_GIVEN]]
+    return Grid.of(knots, lambda low, high: any(low <= b and a < high for a, b in brackets), cells)
 
 
 def near(pair: Spreads, sample: Sample, ranks: Iterable[Rank]) -> list[tuple[int, int]]:

@@ -74,10 +74,8 @@ def batch_envelope(n: int, m: int, delta: float = 0.05) -> Counts:
     low, high = place_among(delta / (2 * n), _DIGITS), place_among(delta, _DIGITS) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if batch_failure(n, m, _limits(n, m, number_at(middle, _DIGITS)), delta) <= delta:
-            low = middle
-        else:
-            high = middle
+        within = batch_failure(n, m, _limits(n, m, number_at(middle, _DIGITS)), delta) <= delta
+        low, high = (middle, high) if within else (low, middle)
     return _limits(n, m, number_at(low, _DIGITS))
 
 

@@ -217,10 +217,8 @@ class _Walk:
         reach = _reach(mean * (1.0 - time))
         low = max(least, floor(mean - reach), self._low, 0)
         high = min(most, ceil(mean + reach), self._n)
-        if self._mass.size == 0 or high < low:
-            self._mass = np.zeros(0)
-        else:
-            self._mass = self._moved(time, low, high)
+        none = self._mass.size == 0 or high < low
+        self._mass = np.zeros(0) if none else self._moved(time, low, high)
         self._time, self._low = time, low
 
     def end(self) -> Held:

@@ -176,10 +176,9 @@ def gaps_of(certificate: "GroupCertificate", delta: float) -> Gaps:
         share = shared_together(delta, compared.size)
         if isinstance(overlap, Abstain | Hold) and rate in overlap.keeps:
             low, high = bounds(n, errors, columns.budget[label, compared], share)
-        elif isinstance(overlap, Hold) and overlap.always:
-            low, high = counted_bounds(n, errors, share / 2.0)
         else:
-            low, high = counted_bounds(n, errors, share / (2.0 * np.maximum(1, n)))
+            counts = 1 if isinstance(overlap, Hold) and overlap.always else np.maximum(1, n)
+            low, high = counted_bounds(n, errors, share / (2.0 * counts))
         order = np.argsort(-high, kind="stable")
         low, high = low[order], high[order]
         names = [certificate.groups[place] for place in compared[order].tolist()]
