@@ -306,10 +306,9 @@ class JsonLines(_AnsweredLines):
         """Write rows with their answers to a Parquet file; columns are texts unless all are numbers."""
         from pac_wrap.tables.decide import copied
         from pac_wrap.tables.files.connection import Growing, connected
-        from pac_wrap.tables.files.csv_files import quoted_names
         from pac_wrap.tables.sql import number_sql, quote_name
 
-        kinds: dict[str, ColumnKind] = {}
+        kinds: dict[str, set[str]] = {}
         counted, self._taken_apart = Counted(), True
         added = {name: f"a{place}" for place, name in enumerate(self._asked.added)}
         with connected([], output=target) as connection:
@@ -321,30 +320,27 @@ class JsonLines(_AnsweredLines):
                 for name in batch.names:
                     if name not in kinds:
                         table.widen(f"c{len(kinds)}")
-                        kinds[name] = ColumnKind()
-                for place, (name, kind) in enumerate(kinds.items()):
+                        kinds[name] = set()
+                for place, name in enumerate(kinds):
                     values = [row.get(name) for row in batch.rows]
-                    kind.see(values)
+                    if kinds[name] != {"VARCHAR"} and (types := types_holding(values)):
+                        kinds[name] = kinds[name] & types or types
                     filled[f"c{place}"] = list(map(_cell, values))
                 self.table.refuse_odd(filled.values())
                 table.add(filled, len(batch.rows))
             table.flush()
             columns.refuse_twins(list(kinds), ", ".join(names))
-            quoted, shown = quoted_names(list(kinds)), list[str]()
-            for place, (name, kind) in enumerate(kinds.items()):
-                typed = f"CAST(c{place} AS {kind.name})"
+            quoted, shown = csv_files.quoted_names(list(kinds)), list[str]()
+            for place, (name, types) in enumerate(kinds.items()):
+                typed = f"CAST(c{place} AS {min(types, default='VARCHAR')})"  # the narrowest comes first
                 if name == self._asked.score:  # which is what number it is
                     typed = number_sql(f"c{place}")
                 shown.append(f"{typed} AS {quoted[name]}")
             for name, column in added.items():
                 kind_of_answer = "INTEGER" if name == "verdict" else "VARCHAR"
                 shown.append(f"CAST({column} AS {kind_of_answer}) AS {quote_name(name)}")
-            query = f"SELECT {', '.join(shown)} FROM decided"
-
-            def run(statement: str) -> list[tuple[Any, ...]]:
-                return connection.execute(statement).fetchall()
-
-            copied(run, query, target, "FORMAT parquet", names, counted.points)
+            answered = f"SELECT {', '.join(shown)} FROM decided", target, "FORMAT parquet", names
+            copied(lambda query: connection.execute(query).fetchall(), *answered, counted.points)
         return counted
 
     def _batches(self, table: JsonRows) -> Iterator[ScoredRows]:
@@ -433,33 +429,15 @@ def _json_values(file: Path, column: str) -> Iterator[list[Any]]:
             yield [row.get(column) for row in batch.rows]
 
 
-class ColumnKind:
-    """The type of a JSON column in a typed file: numbers if all values are numbers and none changes."""
-
-    def __init__(self) -> None:
-        self._whole = self._exact = True
-        self._seen = False
-
-    def see(self, values: Sequence[Any]) -> None:
-        """Look at some more values."""
-        kinds = set(map(type, values)) - {type(None)}
-        if not kinds or not (self._whole or self._exact):
-            return
-        self._seen = True
-        if kinds != {Token}:
-            self._whole = self._exact = False
-            return
-        tokens = [value for value in values if value is not None]
-        if not _SMALL.fullmatch(",".join(tokens) + ","):
-            self._whole = self._whole and all(map(_is_whole, tokens))
-            self._exact = self._exact and all(map(_is_exact, tokens))
-
-    @property
-    def name(self) -> str:
-        """The type in DuckDB: 64-bit integers, doubles equal to the numbers as written, or else texts."""
-        if not self._seen or not (self._whole or self._exact):
-            return "VARCHAR"
-        return "BIGINT" if self._whole else "DOUBLE"
+def types_holding(values: Sequence[Any]) -> set[str]:
+    """Return the types of DuckDB in which JSON values stay what they are; texts hold all that is no gap."""
+    tokens = [value for value in values if value is not None]
+    types = {"VARCHAR"} if tokens else set()
+    if set(map(type, tokens)) == {Token}:
+        small = _SMALL.fullmatch(",".join(tokens) + ",")
+        types |= {"BIGINT"} if small or all(map(_is_whole, tokens)) else set()
+        types |= {"DOUBLE"} if small or all(map(_is_exact, tokens)) else set()
+    return types
 
 
 def _is_whole(token: str) -> bool:

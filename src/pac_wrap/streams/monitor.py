@@ -48,14 +48,14 @@ class Columns(NamedTuple):
 
     @property
     def wanted(self) -> list[str]:
-        """Return the columns that must be there."""
+        """The columns that must be there."""
         if self.label is not None:
             checks.require_two(self.score, self.label)
         found = [name for name in (self.score, self.label) if name is not None]
         for name, role in ((self.group, self.by), (self.batch, "batch")):
-            if name in found:
-                raise InputError(f"column {quoted(name)} cannot be the {role} as well; name another column")
-            found += [] if name is None else [name]
+            if name is not None:
+                checks.refuse_as_third(name, found, role)
+                found.append(name)
         return found
 
 
@@ -64,35 +64,30 @@ class _Codes(dict[str, float]):
 
     def __init__(self, label: str, anomaly_label: str | None) -> None:
         self._label, self._anomaly_label = label, anomaly_label
-        self._marks = checks.TRUE if anomaly_label is None else checks.spellings(anomaly_label)
+        self.marks = checks.TRUE if anomaly_label is None else checks.spellings(anomaly_label)
         self._others: tuple[str, ...] = checks.FALSE if anomaly_label is None else ()
 
     def __missing__(self, text: str) -> float:
         plain = checks.without_case(text)
-        if plain in self._marks:
+        if plain in self.marks:
             code = 1.0
         elif plain in _MISSING:
             code = float("nan")
         elif plain in self._others or (not self._others and self._anomaly_label is not None):
             # the first other label counts as normal
             self._others, code = self._others or (plain,), 0.0
+        elif self._anomaly_label is None:
+            raise InputError(
+                f"column {quoted(self._label)} must be 0/1 or true/false, or empty if missing, got"
+                f" {quoted(text)}; name the label of anomalies with --anomaly-label"
+            )
         else:
-            raise strange_label(self._label, text, self._anomaly_label, self._others)
+            raise InputError(
+                f"column {quoted(self._label)} must hold {quoted(self._anomaly_label)} and one other value,"
+                f" got {', '.join(map(quoted, (*self._others, text)))}"
+            )
         self[text] = code
         return code
-
-
-def strange_label(label: str, text: str, anomaly_label: str | None, others: tuple[str, ...]) -> InputError:
-    """Return the error for a label that is neither anomalous nor normal."""
-    if anomaly_label is None:
-        return InputError(
-            f"column {quoted(label)} must be 0/1 or true/false, or empty if missing, got"
-            f" {quoted(text)}; name the label of anomalies with --anomaly-label"
-        )
-    return InputError(
-        f"column {quoted(label)} must hold {quoted(anomaly_label)} and one other value, got"
-        f" {', '.join(map(quoted, (*others, text)))}"
-    )
 
 
 class WhileQuiet:
@@ -215,20 +210,13 @@ def _batch_sql(table: Table, columns: Columns) -> tuple[list[str], str]:
 
 def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
     """Return the expression that is 1 for anomalies, 0 for normal points and 2 for missing labels."""
-    text = label_sql(label)
-    missing = f"({text} IS NULL OR {one_of(text, _MISSING)})"
-    marks = checks.TRUE if anomaly_label is None else checks.spellings(anomaly_label)
-    neither = f"NOT {missing} AND NOT {one_of(text, marks)}"
-    found = table.rows(f"SELECT DISTINCT {text} FROM source WHERE {neither} ORDER BY 1 LIMIT 9")
-    others = [str(value) for (value,) in found]
-    strange = (
-        [value for value in others if value not in checks.FALSE] if anomaly_label is None else others[1:]
-    )
-    if strange:
-        raise strange_label(label, strange[0], anomaly_label, tuple(others[:1]))
+    text, codes = label_sql(label), _Codes(label, anomaly_label)
+    known = dict.fromkeys(_MISSING, _MISSING_CODE) | dict.fromkeys(codes.marks, 1)
+    neither = f"{text} IS NOT NULL AND NOT {one_of(text, [*known])}"
+    for (value,) in table.rows(f"SELECT DISTINCT {text} FROM source WHERE {neither} ORDER BY 1 LIMIT 9"):
+        codes[value]  # which refuses a wrong one
     # one by one: a long list would become a join, which loses the order of rows
-    codes = dict.fromkeys(_MISSING, _MISSING_CODE) | dict.fromkeys(marks, 1)
-    cases = " ".join(f"WHEN {text} = {quote_text(value)} THEN {code}" for value, code in codes.items())
+    cases = " ".join(f"WHEN {text} = {quote_text(value)} THEN {code}" for value, code in known.items())
     return f"CAST(CASE WHEN {text} IS NULL THEN {_MISSING_CODE} {cases} ELSE 0 END AS UTINYINT)"
 
 
