@@ -100,7 +100,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             If a parameter, the rows or the classes are wrong, or if scores depend on the rest of the batch.
         """
         X, y = self._rows(X, y)
-        self._features(X, reset=True)
+        check_features(self, X, reset=True)
         if isinstance(self.classifier, FrozenEstimator):
             return self._calibrate(self.classifier, X, y, None)
         random = check_random_state(self.random_state)
@@ -112,9 +112,8 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         except ValueError as error:
             raise InputError(f"the classifier cannot be trained on these rows: {error}") from error
         check_chosen(classifier)
-        return self._calibrate(
-            classifier, take_rows(X, left), y[left], safety.TrainingRows.of(rows), "divided"
-        )
+        known = safety.TrainingRows.of(rows)
+        return self._calibrate(classifier, take_rows(X, left), y[left], known, "divided")
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
         """Calibrate again, on labelled rows that did not train the classifier, and return this object.
@@ -123,7 +122,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         """
         X, y = self._rows(X, y)
         rows = self._training_rows
-        self._features(X, reset=rows is None)
+        check_features(self, X, reset=rows is None)
         return self._calibrate(self.classifier if rows is None else self.classifier_, X, y, rows)
 
     def decision_function(self, X: Any) -> Scores:
@@ -137,7 +136,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
                 " classifier"
             )
         X = collected(X)
-        self._features(X, reset=False)
+        check_features(self, X, reset=False)
         score = _Projected(self.classifier_)
         _ = score(X) if self._witness is None else self._witness.scores_of(X, self.classifier_, score)
         return score.matrix
@@ -189,11 +188,6 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         except (ValueError, TypeError) as error:
             raise InputError(f"X and y do not fit together: {error}") from error
         return X, classes
-
-    def _features(self, X: Any, *, reset: bool) -> None:
-        # only a table has features; the classifier itself checks anything else
-        if len(getattr(X, "shape", (0, 0))) >= 2:
-            check_features(self, X, reset=reset)
 
     def _calibrate(
         self,

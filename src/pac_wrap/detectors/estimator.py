@@ -59,6 +59,8 @@ def aligned(X: Any, y: ArrayLike) -> tuple[Any, Any]:
 
 def check_features(wrapper: BaseEstimator, X: Any, *, reset: bool) -> None:
     """Compare the number and names of features with those seen before; with `reset`, store them instead."""
+    if len(getattr(X, "shape", (0, 0))) < 2:
+        return  # only a table has features; the detector itself checks anything else
     try:
         validate_data(wrapper, X, skip_check_array=True, reset=reset)
     except (ValueError, TypeError) as error:
@@ -282,12 +284,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     ) -> Self:
         """Calibrate again, on labelled rows that did not train the detector, and return this object.
 
-        It replaces `certificate_`. The other parameters are those of `fit`, and so are the errors.
-
-        Parameters
-        ----------
-        units : array-like, optional
-            The unit of each row, as in `fit`.
+        It replaces `certificate_`. The parameters are those of `fit`, and so are the errors.
         """
         trained = self._training_rows is not None and self._trained_from is self.detector
         detector = self.detector_ if trained else self.detector
@@ -366,12 +363,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     def score(self, X: Any, y: ArrayLike, *, groups: GroupColumn | None = None) -> float:
         """Return the share of rows with the correct verdict; an abstention does not count as correct.
 
-        The other parameters are those of `predict`.
-
-        Parameters
-        ----------
-        y : array-like
-            The labels of the rows.
+        The parameters are those of `fit`.
         """
         X, anomalous = self._labelled(X, y)
         return float(np.mean(self.predict(X, groups=groups) == anomalous))
@@ -464,8 +456,6 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
 
     def _check_features(self, X: Any, trained: Any = None, *, reset: bool = False) -> None:
         """Compare the features with those seen before; with `reset`, store them instead."""
-        if len(getattr(X, "shape", (0, 0))) < 2:
-            return  # only a table has features
         if reset:
             self.__dict__.pop("feature_names_in_", None)
         names = list(getattr(X, "columns", ()))
@@ -486,11 +476,9 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
                 f" pass its columns in the order {listed(list(seen))}"
             )
         named = bool(names) if reset else seen is not None
-        if not named and not is_estimator(self.detector):
-            return
-        if not reset and hasattr(trained, "feature_names_in_" if named else "n_features_in_"):
-            return
-        check_features(self, X, reset=reset)
+        stored = hasattr(trained, "feature_names_in_" if named else "n_features_in_")
+        if (named or is_estimator(self.detector)) and (reset or not stored):
+            check_features(self, X, reset=reset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -163,11 +163,8 @@ class Witness:
     def scores_of(self, X: Any, detector: Any, score: Scorer) -> Scores:
         """Return the scores of new rows, after checking that the detector has not changed."""
         # checked at first, whenever a trace changes, and for `SHARE` of the scoring time
-        if (
-            self._wait <= 0.0
-            or detector is not self._detector
-            or not self._traces.items() <= traces(detector).items()
-        ):
+        same = detector is self._detector and self._traces.items() <= traces(detector).items()
+        if self._wait <= 0.0 or not same:
             self._ask(detector, score)
         start = perf_counter()
         scores = score(X)

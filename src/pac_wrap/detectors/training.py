@@ -67,9 +67,8 @@ def divide(
 ) -> tuple[Indices, Indices]:
     """Return the rows to train on and those to calibrate on, `share` of each class, or of the units."""
     sizes = np.bincount(anomalous, minlength=2).tolist()
-    wanted = [
-        calibrating(n, share, one) for n, one in zip(sizes, (guarantee.fpr, guarantee.fnr), strict=True)
-    ]
+    promises = guarantee.fpr, guarantee.fnr
+    wanted = [calibrating(n, share, one) for n, one in zip(sizes, promises, strict=True)]
     if keep_anomalies:
         wanted[1] = sizes[1]
     if units is None:

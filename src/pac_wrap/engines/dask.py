@@ -74,11 +74,9 @@ class _Dask(frames.Engine):
         if len(columns) == 2:
             return _pairs(rows, anomaly_label)
         name = called or columns[2]
-        counted, score_type = _first_look(rows, anomaly_label, name)
+        counted, kind = _first_look(rows, anomaly_label, name)
         found = populations_of(name, [(int(mark), text, n) for (_, text, mark), n in counted.items()])
-        return _pairs(
-            _numbered(rows, (name, *found), anomaly_label, score_type)[["score", "place"]], 1, found
-        )
+        return _pairs(_numbered(rows, (name, *found), anomaly_label, kind)[["score", "place"]], 1, found)
 
     def grouped(self, df: Any, columns: frames.Names, anomaly_label: object) -> "GroupedFrame":
         return GroupedFrame(df[[*columns]], anomaly_label)
@@ -89,7 +87,8 @@ class _Dask(frames.Engine):
         sizes, unscored = columns.counted((state, *pair) for state, pair in enumerate(counted.tolist()))
         known: dict[Population, int | None] = dict(zip(STATES, sizes, strict=True))
         meta = {"score": (kind := self.score_type(df, columns.score)), "state": "int64"}
-        return _pairs(rows.map_partitions(_scored_states, columns, kind, meta=meta), 1, known), unscored
+        scored = rows.map_partitions(_in_states, columns, kind, meta=meta).dropna(subset=["score"])
+        return _pairs(scored, 1, known), unscored
 
     def score_type(self, df: Any, score: str) -> ScoreType:
         return column_type(df[score].dtype)
@@ -173,10 +172,7 @@ def sum_over_partitions(task: Callable[[int, Any], Any], keys: list[Any], graph:
 
 
 def _first_look(rows: Any, anomaly_label: object, kinds: str | None = None) -> tuple[Counter[Any], ScoreType]:
-    """Return the number of rows of each group or kind and class, and the type of scores; refuse wrong rows.
-
-    A group or kind goes with its type, since Python holds 1 and true equal.
-    """
+    """Return the rows of each group or kind and class, and the type of scores; wrong rows are refused."""
     task = partial(_looked_at, PartitionTask(_rows_of, anomaly_label), kinds)
     first: PartitionAnswer = answered(task, *partitions_of(rows))
     return first.settled(anomaly_label), first.score_type or "float64"
@@ -195,7 +191,7 @@ def _looked_at(task: PartitionTask, kinds: str | None, number: int, frame: Any) 
     if answer.problem is not None or answer.missing:
         return replace(answer, value=None)
     marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), task.anomaly_label)
-    rows: Counter[tuple[type, Any, bool]] = Counter()
+    rows: Counter[tuple[type, Any, bool]] = Counter()  # with its type, since Python holds 1 and true equal
     for mark in (False, True):
         counts = np.bincount(found.codes[marks == mark], minlength=len(found.values)).tolist()
         for value, count in zip(found.values, counts, strict=True):  # two may have one text, or none
@@ -248,11 +244,6 @@ def _in_states(frame: Any, columns: TrafficColumns, kind: ScoreType) -> Any:
         parts = [columns.part_of(name, None if one is None else str(one)) for one in found.values]
         states += np.array(parts or [0])[found.codes]
     return DataFrame({"score": scores_of(frame[columns.score]).astype(kind), "state": states})
-
-
-def _scored_states(frame: Any, columns: TrafficColumns, kind: ScoreType) -> Any:
-    rows = _in_states(frame, columns, kind)
-    return rows[rows["score"].notna()]
 
 
 def _count_states(columns: TrafficColumns, number: int, frame: Any) -> NDArray[np.int64]:
@@ -414,14 +405,9 @@ def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, 
         )
     else:
         # of the parsers that pandas has, Arrow's alone refuses rows that are too short
-        texts: dict[str, Any] = {
-            "dtype": str,
-            "keep_default_na": False,
-            "na_values": [""],
-            "engine": "pyarrow",
-        }
+        how = {"dtype": str, "keep_default_na": False, "na_values": [""], "engine": "pyarrow"} | packing
         frame = readers.read_csv(
-            paths, sep=layout.delimiter, usecols=columns, sample=_SAMPLE, encoding="utf-8", **texts, **packing
+            paths, sep=layout.delimiter, usecols=columns, sample=_SAMPLE, encoding="utf-8", **how
         )
     return frame.map_partitions(score_and_label, *wanted, meta=meta)
 
@@ -459,9 +445,8 @@ def _categories(column: Any) -> Any:
 
     if pa.types.is_floating(column.type):
         # one zero, and what is no number is missing
-        column = compute.if_else(
-            compute.is_nan(column), None, compute.add(column, pa.scalar(0.0, column.type))
-        )
+        unsigned = compute.add(column, pa.scalar(0.0, column.type))
+        column = compute.if_else(compute.is_nan(column), None, unsigned)
     return column.unify_dictionaries().combine_chunks().dictionary_encode().to_pandas()
 
 
@@ -487,14 +472,12 @@ def exact_numbers(column: Any, name: str) -> Floats:
             f"column {name!r} must hold numbers, but its type is {kind}; pick the score column"
         ) from error
     except pa.ArrowInvalid:
-        return np.array([_number(text, name) for text in column.cast(pa.string()).to_pylist()])
-
-
-def _number(text: str | None, name: str) -> float:
-    value = number(text or "")
-    if value is None:
-        raise InputError(f"column {name!r} must hold numbers, got {text!r:.60}; fix that row")
-    return value
+        texts = column.cast(pa.string()).to_pylist()
+        values = [number(text or "") for text in texts]
+        if None in values:
+            wrong = texts[values.index(None)]
+            raise InputError(f"column {name!r} must hold numbers, got {wrong!r:.60}; fix that row") from None
+        return np.array(values)
 
 
 def label_texts(column: Any) -> Any:

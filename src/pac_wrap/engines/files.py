@@ -142,9 +142,7 @@ def inspect(
         counted = tuple(
             replace(file, rows=_rows(file)) if file.rows is None or file.broken else file for file in surveyed
         )
-        layouts = [
-            Layout(file.header.names, file.header.delimiter, file.packing != "none") for file in counted
-        ]
+        layouts = [Layout(one.header.names, one.header.delimiter, one.packing != "none") for one in counted]
         rows = sum(file.rows or 0 for file in counted)
     elif reader == "read_parquet":
         layouts, rows = _parquet(files, wanted)
@@ -185,9 +183,8 @@ def _parquet(files: Sequence[Path], wanted: tuple[str, ...]) -> tuple[list[Layou
             raise InputError(f"cannot read {file}: {reason}; check that the file is complete") from error
         checks.refuse_twins(schema.names, file)
         names.append(schema.names)
-        layouts.append(
-            Layout(types=tuple(str(schema.field(name).type) for name in wanted if name in schema.names))
-        )
+        types = tuple(str(schema.field(name).type) for name in wanted if name in schema.names)
+        layouts.append(Layout(types=types))
         rows += found.num_rows
     _require(files, names, wanted)
     return layouts, rows

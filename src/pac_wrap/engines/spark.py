@@ -146,7 +146,7 @@ class _Spark(frames.Engine):
 
     def decided(self, df: Any, certificate: Any, score: str, group: str | None) -> Any:
         if group is None:
-            rows, all_of_it = df, "*"
+            rows, every = df, "*"
             verdict = sql.verdict_sql(certificate.rule, score, "spark")
             labels = sql.prediction_set_sql(certificate.exclusions, score, "spark")
         else:
@@ -163,11 +163,9 @@ class _Spark(frames.Engine):
             ends = zip(sql.ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
             known = pa.array(of_group.values(), type=pa.type_for_alias(arrow))
             rules = known, {name: column[[*of_group]] for name, column in ends}
-            rows, all_of_it = _joined(df.alias("given"), group_sql(df, group), *rules), "given.*"
+            rows, every = _joined(df.alias("given"), group_sql(df, group), *rules), "given.*"
             verdict, labels = sql.answers_sql(sql.compared_column(score, "spark"), "spark")
-        return rows.selectExpr(
-            all_of_it, f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
-        )
+        return rows.selectExpr(every, f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set")
 
     def numbers(self, df: Any) -> Iterable[Any]:
         return [name for name, kind in df.dtypes if base_type(kind) in _NUMBERS]
@@ -501,9 +499,7 @@ def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any])
     """Yield the columns of the groups of a partition; called in a worker."""
     import pyarrow as pa
 
-    rows: Iterator[Any] = (
-        tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns) for batch in batches
-    )
+    rows = (tuple(one.to_numpy(zero_copy_only=False) for one in batch.columns) for batch in batches)
     for places, block in whole_groups(rows):
         flat = Part.of(request, places, block, score_type).flat()
         yield pa.RecordBatch.from_arrays([*map(pa.array, flat)], [f"row_{row}" for row in range(Part.ROWS)])
@@ -570,10 +566,8 @@ def _started(builder: Any, master: str, scratch: str) -> Any:
     remedy = "install one, for example Debian's openjdk-17-jre-headless, and set JAVA_HOME"
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise MissingExtraError(f"Spark needs Java 17 or later, which is not installed; {remedy}")
-    errors, py4j = (
-        frames.import_package("pyspark.errors", "spark"),
-        frames.import_package("py4j.protocol", "spark"),
-    )
+    errors = frames.import_package("pyspark.errors", "spark")
+    py4j = frames.import_package("py4j.protocol", "spark")
     try:
         with _silenced():
             session = builder.getOrCreate()
@@ -616,10 +610,7 @@ def read(session: Any, reader: str, layout: Layout, files: Sequence[Path], wante
     strict = session.read.option("mode", "FAILFAST")
     # by place, since Spark takes names that differ in case for one
     schema = ", ".join(f"c{place} STRING" for place in range(len(layout.names)))
-    places = [layout.names.index(name) for name in wanted]
-    picked = [
-        f"c{place} AS {sql.quote_name(name, 'spark')}" for place, name in zip(places, wanted, strict=True)
-    ]
+    picked = [f"c{layout.names.index(name)} AS {sql.quote_name(name, 'spark')}" for name in wanted]
     options = {**_CSV, "sep": layout.delimiter, "maxColumns": len(layout.names) + 1}
     return strict.schema(schema).options(**options).csv(paths).selectExpr(*picked)
 
@@ -658,10 +649,8 @@ def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Seq
 @contextmanager
 def _refusing(files: Sequence[Path]) -> Iterator[None]:
     """Report Spark's errors about files in one sentence, and silence its warnings about pandas."""
-    errors, py4j = (
-        frames.import_package("pyspark.errors", "spark"),
-        frames.import_package("py4j.protocol", "spark"),
-    )
+    errors = frames.import_package("pyspark.errors", "spark")
+    py4j = frames.import_package("py4j.protocol", "spark")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         try:
@@ -672,9 +661,6 @@ def _refusing(files: Sequence[Path]) -> Iterator[None]:
 
 
 def _reason(message: str) -> str:
-    lines = [
-        line.strip()
-        for line in message.splitlines()
-        if re.match(r"[\w.]*(Exception|Error): |\[[A-Z_.]+\]", line.strip())
-    ]
+    useful = re.compile(r"[\w.]*(Exception|Error): |\[[A-Z_.]+\]")
+    lines = [line for line in map(str.strip, message.splitlines()) if useful.match(line)]
     return lines[-1] if lines else message.partition("\n")[0]

@@ -14,7 +14,7 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.tables import columns as checks
-from pac_wrap.tables.calibrate import Numbered, group_sql, or_nan
+from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, group_sql, or_nan
 from pac_wrap.tables.files.connection import DOUBLE, PAIR, gathered
 from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line
 from pac_wrap.tables.sql import label_sql, one_of, quote_text
@@ -157,7 +157,10 @@ def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
         value = group_sql(table, tuple(name for name in wanted if name != columns.batch))
         found = Numbered(table, value, "source")
         values, formats = found.groups, formats + DOUBLE
-        query = found.ordered(f"SELECT {selected}, {value} AS own FROM source", bool(names))
+        rows_of = f"SELECT {selected}, {value} AS own, row_number() OVER () AS place FROM source"
+        joined = f"({rows_of}) AS given JOIN numbered ON own IS NOT DISTINCT FROM {OWN}"
+        columns_of = "given.* EXCLUDE (own, place)"
+        query = f"SELECT {columns_of}, CAST({PLACE} AS DOUBLE) FROM {joined} ORDER BY place"
     read = 0
     with closing(table.batches(query, formats)) as batches:
         for scores, marks, *places in gathered(batches, _BATCH):

@@ -1,8 +1,4 @@
-"""Labelled scores of files as a source: small tables in memory, larger ones in batches, as often as needed.
-
-Groups take one sorted pass: DuckDB orders the rows by group, on disk if necessary, and whole groups are
-calibrated in turn. The largest group then bounds the memory.
-"""
+"""Labelled scores of files as a source: small tables in memory, larger ones in batches, in several passes."""
 
 import re
 from collections.abc import Generator, Iterator, Sequence
@@ -64,11 +60,11 @@ class TableSource(PassSource):
     """The labelled scores of a table by class, or by kind if a column names the kinds.
 
     Up to `HELD` rows are read once into memory. Beyond that, every pass reads Parquet files again; others are
-    read once, and their scores go into a file for each class, or with kinds into a table of DuckDB. Scores of
-    a wider type than `score_type` are rounded to it. With a column of weights, tasks see only the points that
-    survive the draw, and the table must be in order. If missing scores are allowed (abstain), tasks see them
-    as NaN, and `missing` counts them in the last pass.
+    read once, and their scores go into a file for each class, or with kinds into a table of DuckDB. With a
+    column of weights, tasks see only the points that survive the draw, and the table must be in order.
     """
+
+    score_type: ScoreType = "float64"
 
     def __init__(
         self,
@@ -86,17 +82,17 @@ class TableSource(PassSource):
     ) -> None:
         table.require_numbers(score)
         self.table, self.score, self._label, self._anomaly_label = table, score, label, anomaly_label
+        # points without a score in the last pass, where they are allowed; tasks see them as NaN
         self._on_missing, self.missing, self.draws = on_missing, 0, draws
         # the condition of rows that count, and the number of the others
         self._counts, self.unscored = "true", 0
-        self._type: ScoreType = score_type or table.score_type(score)
-        self.rounds = is_narrower(self._type, table.score_type(score))
+        self.score_type = score_type or table.score_type(score)
+        self.rounds = is_narrower(self.score_type, table.score_type(score))
         # the least and the greatest score so far
         self._ends = [inf, -inf]
         self._arrays: list[Floats] | None = None
         # files with the scores of each class, after the first pass
         self._files: list[Path] = []
-        self._is_stored = False
         self._kind, self._weight = kind, weight if draws is not None else None
         if kind is not None:
             checks.refuse_as_third(kind, (score, label), "kind")
@@ -112,10 +108,6 @@ class TableSource(PassSource):
         self._copied = table.reader == "read_parquet"
         super().__init__(self, self._kinds() if kind is not None else None)
 
-    @property
-    def score_type(self) -> ScoreType:
-        return self._type
-
     def copied(self) -> None:
         """Copy files that are not Parquet into a table of DuckDB, so that they are read only once."""
         if self._copied:
@@ -129,9 +121,8 @@ class TableSource(PassSource):
     def _kinds(self) -> dict[Population, int | None]:
         """Return the number of rows of each kind of each class; a class may have no kinds."""
         self.copied()
-        rows = self.table.rows(
-            f"SELECT {self.mark}, {self.value}, count(*) FROM {self.relation} GROUP BY 1, 2 ORDER BY 1, 2"
-        )
+        counts = f"SELECT {self.mark}, {self.value}, count(*) FROM {self.relation} GROUP BY ALL ORDER BY ALL"
+        rows = self.table.rows(counts)
         if any(mark > 1 for mark, _, _ in rows):
             self.table.anomalous_sql(self._label, self._anomaly_label)
         if not any(mark == 1 for mark, _, _ in rows):
@@ -166,10 +157,9 @@ class TableSource(PassSource):
             answer = super().answer(of, ask)
             sizes = self._known.sizes if self._known is not None else ()
         else:
-            ranked = [
-                RankedInMemory(self._taken(parts), self.score, 1) for parts in parts_of(self._populations, of)
-            ]
-            answer, sizes = ask(ranked, score_type=self._type), tuple(one.size for one in self._arrays)
+            taken = map(self._taken, parts_of(self._populations, of))
+            ranked = [RankedInMemory(scores, self.score, 1) for scores in taken]
+            answer, sizes = ask(ranked, score_type=self.score_type), tuple(one.size for one in self._arrays)
         if not sizes[-1]:
             self.check_named()
         return answer
@@ -193,7 +183,7 @@ class TableSource(PassSource):
         """Return all normal and all anomalous scores, or those of their kinds, in no certain order."""
         found: tuple[dict[str | None, Floats], dict[str | None, Floats]] = ({}, {})
         for one, scores in zip(self._populations, self._arrays or self._read(), strict=True):
-            found[one.label == "anomalous"][one.kind] = scores.astype(self._type, copy=False)
+            found[one.label == "anomalous"][one.kind] = scores.astype(self.score_type, copy=False)
         if self._kind is not None:
             return found
         normal, anomalous = (side[None] for side in found)
@@ -206,7 +196,7 @@ class TableSource(PassSource):
         return [np.concatenate(scores) for scores in zip(*batches, strict=True)]
 
     def __call__(self, task: PassTask) -> Any:
-        if self._is_stored:
+        if self._files and self._known is not None:
             return reduce(add, (task(*parts) for parts in self._stored()))
         total, sound, self.missing = None, True, 0
         count = len(self._populations)
@@ -218,7 +208,7 @@ class TableSource(PassSource):
                 if not sound:
                     break
                 if self.rounds:  # here, since a cast in SQL refuses what overflows
-                    scores = rounded(scores, self._type)
+                    scores = rounded(scores, self.score_type)
                 if scores.size and not isinstance(task, RankSearch):  # which sees some of them
                     self.see(scores)
                 parts: Sequence[Floats] = (
@@ -237,7 +227,6 @@ class TableSource(PassSource):
             self.table.check_scores(self.score, "abstain")
         if total is None and not isinstance(task, RankSearch):
             raise checks.no_rows(self.table.names)
-        self._is_stored = bool(self._files)
         return task(*[np.empty(0)] * count) if total is None else total
 
     def _stored(self) -> Iterator[list[Floats]]:
@@ -255,7 +244,7 @@ class TableSource(PassSource):
             return
         wanted = self._counts
         if isinstance(task, RankSearch):
-            bounds, edge = task.bounds, partial(rounding_edge, kind=self._type)
+            bounds, edge = task.bounds, partial(rounding_edge, kind=self.score_type)
             if self.rounds:  # scores are compared before rounding, which moves the bounds, alike around zero
                 bounds = tuple((edge(low), -edge(-high)) for low, high in bounds)
             wanted = between(self.number, bounds)
@@ -282,7 +271,7 @@ class TableSource(PassSource):
                 if wrong.size:
                     break
                 read += scores.size
-                seen = rounded(scores, self._type) if self.rounds else scores
+                seen = rounded(scores, self.score_type) if self.rounds else scores
                 for side, points in enumerate(kernels().divide(seen, (marks == 1))):
                     self.draws.see(side, points)
                 kept = self.draws.kept(marks == 1, weights) | np.isnan(scores) | (marks > 1)
@@ -384,7 +373,7 @@ class TrafficTable(TableSource):
         found = [(scores.copy(), marks.copy()) for scores, marks in self.table.batches(query)]
         scores, marks = (np.concatenate(column) for column in zip(*found, strict=True))
         audits = None if self.columns.audit is None else marks > 2
-        return scores.astype(self._type), np.array([0.0, 1.0, np.nan])[marks % 3], audits
+        return scores.astype(self.score_type), np.array([0.0, 1.0, np.nan])[marks % 3], audits
 
     def _mark_sql(self) -> str:
         review, audit = (None if name is None else quote_name(name) for name in self.columns[1:])
@@ -393,9 +382,8 @@ class TrafficTable(TableSource):
     def refuse(self) -> None:
         """Raise the error for a wrong review or audit."""
         texts = ", ".join(f"CAST({quote_name(name)} AS VARCHAR)" for name in self.columns.marks)
-        for found in self.table.rows(
-            f"SELECT DISTINCT {texts} FROM source ORDER BY ALL LIMIT {checks.MOST_STATES}"
-        ):
+        states = f"SELECT DISTINCT {texts} FROM source ORDER BY ALL LIMIT {checks.MOST_STATES}"
+        for found in self.table.rows(states):
             for column, text in zip(self.columns.marks, found, strict=True):
                 self.columns.part_of(column, text)
         raise checks.changed(self.table.names)
@@ -407,7 +395,7 @@ def or_nan(number: str) -> str:
 
 
 class TableGroups:
-    """The labelled scores of a table by group; a `GroupSource`."""
+    """The labelled scores of a table by group, in one sorted pass; the largest group bounds the memory."""
 
     def __init__(
         self,
@@ -459,19 +447,17 @@ class TableGroups:
 
     def pooled(self, places: NDArray[np.int64]) -> ChunkSource:
         self._table.register("few", {"few": places})
-        batches = list(self._points(f"WHERE {PLACE} IN (SELECT few FROM few)"))
-        scores, marks = (np.concatenate([batch[column] for batch in batches]) for column in (1, 2))
+        points = self._points(f"WHERE {PLACE} IN (SELECT few FROM few)")
+        _, scores, marks = map(np.concatenate, zip(*points, strict=True))
         return ChunkSource(lambda: [(scores.astype(self.score_type), marks.astype(np.int8))], 1)
 
     def classes(self, groups: Sequence[Group]) -> dict[Group, tuple[Scores, Scores]]:
         """Return the normal and the anomalous scores of some groups, in memory."""
-        wanted = {self.groups.index(group): group for group in groups}
-        batches = list(self._points(f"WHERE {PLACE} IN ({', '.join(map(str, wanted))})"))
-        own, scores, marks = (np.concatenate([batch[column] for batch in batches]) for column in range(3))
-        return {
-            group: (scores[(own == place) & ~marks], scores[(own == place) & marks])
-            for place, group in wanted.items()
-        }
+        wanted = {group: self.groups.index(group) for group in groups}
+        points = self._points(f"WHERE {PLACE} IN ({', '.join(map(str, wanted.values()))})")
+        places, scores, marks = map(np.concatenate, zip(*points, strict=True))
+        rows = {group: places == place for group, place in wanted.items()}
+        return {group: (scores[own & ~marks], scores[own & marks]) for group, own in rows.items()}
 
 
 class Numbered:
@@ -492,14 +478,6 @@ class Numbered:
         self.groups: tuple[Group, ...] = tuple(as_groups(list(map(itemgetter(0), self.rows))))
         if len(set(texts_of(self.groups))) < len(self.groups):
             raise InputError("two groups of the column have the same text; convert the column to one type")
-
-    @staticmethod
-    def ordered(query: str, batch: bool = False) -> str:
-        """Return a query for the score, the mark and the number of the group of each row, in their order."""
-        rows = f"SELECT *, row_number() OVER () AS place FROM ({query})"
-        joined = f"({rows}) AS given JOIN numbered ON given.own IS NOT DISTINCT FROM numbered.{OWN}"
-        kept = "score, mark, batch" if batch else "score, mark"
-        return f"SELECT {kept}, CAST(numbered.{PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
 
 
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:

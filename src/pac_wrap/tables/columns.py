@@ -150,15 +150,13 @@ def read_scores(
     return np.array(found), None
 
 
-def refuse_scores_of(
-    tables: Mapping[Any, Iterable[Sequence[Any]]], score: str, on_missing: OnMissing
-) -> None:
-    """Refuse the first score in the batches of tables that is not a number, or all missing scores."""
+def refuse_scores_of(files: Mapping[Any, Iterable[Sequence[Any]]], score: str, on_missing: OnMissing) -> None:
+    """Refuse the first score in the batches of files that is not a number, or all missing scores."""
     rows, missing = 0, list[int]()
-    for name, batches in tables.items():
+    for name, batches in files.items():
         before = rows
         for values in batches:
-            where = f"{name}: " if len(tables) > 1 else ""
+            where = f"{name}: " if len(files) > 1 else ""
             scores, error = read_scores(score, values, rows - before, where, "abstain")
             if error is not None:
                 raise error
@@ -230,12 +228,9 @@ def anomaly_marks(
     if anomaly_label is None:
         strange = [value for value in values if value not in TRUE + FALSE]
         if strange:
-            third = any(one in TRUE for one in values) and any(one in FALSE for one in values)
-            remedy = (
-                "skip its rows with --leave-out"
-                if third
-                else "name the label of anomalies with --anomaly-label"
-            )
+            remedy = "name the label of anomalies with --anomaly-label"
+            if not {*values}.isdisjoint(TRUE) and not {*values}.isdisjoint(FALSE):
+                remedy = "skip its rows with --leave-out"
             raise InputError(
                 f"column {quoted(column)} must be 0/1 or true/false, got {quoted(strange[0])}; {remedy}"
             )
@@ -295,10 +290,7 @@ class TrafficColumns(NamedTuple):
         return code
 
     def counted(self, states: Iterable[tuple[int, int, int]]) -> tuple[list[int], int]:
-        """Return how many points with a score are in each state, and how many points have none.
-
-        Given are states, the rows of each, and those of them without a score.
-        """
+        """Return how many points with a score each state has, and all without, from both numbers by state."""
         sizes, points, unscored = [0] * 6, 0, 0
         what, remedy = ("row", "") if self.audit is not None else ("reviewed row", ", or drop the review")
         for state, rows, missing in states:

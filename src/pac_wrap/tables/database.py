@@ -53,10 +53,7 @@ Marks = Sequence[Sequence[str]]
 
 
 class Statement:
-    """A statement to run in the database, with the names of the columns of its answer.
-
-    The last column holds the tag of the statement in every row, so that other answers are recognised.
-    """
+    """A statement to run in the database; the last column of its answer holds its tag in every row."""
 
     def __init__(self, purpose: str, steps: str, columns: Sequence[tuple[str, str]], rest: str) -> None:
         self.purpose, self.names = purpose, (*(name for name, _ in columns), TAG)
@@ -67,11 +64,7 @@ class Statement:
 
 
 class Source:
-    """Two columns of a table in a database, and the statements about them in a dialect.
-
-    `parts` are the names of the parts that points are in: the classes by their label, or the states of
-    traffic by their review; without a label, none is reviewed.
-    """
+    """Two columns of a table in a database, and the statements about the parts that its points are in."""
 
     def __init__(
         self,
@@ -444,9 +437,7 @@ class Remote(Parts):
             for one, other in pairwise([*([] if low is None else [low]), *found])
         )
         inside = all(all(map(le, _ends(at), self.sizes)) for at in found)
-        by_rank = {
-            rank: at for rank in ranks for at in found if rank.of(at.below) < rank.k <= rank.of(_ends(at))
-        }
+        by_rank = {one: at for one in ranks for at in found if one.of(at.below) < one.k <= one.of(_ends(at))}
         every = by_rank.keys() >= set(ranks) and len(set(by_rank.values())) == len(found)
         if not rising or not inside or not every:
             raise InputError(CHANGED)

@@ -209,18 +209,12 @@ def copied(
 
 
 def write_next(table: Table, score: str, review: str | None, scores: Scores, target: Path, how: str) -> None:
-    """Write the highest rows without a review, which have these scores, the highest first.
-
-    All columns are written, that of reviews empty. Rows of one score are in the order of their other columns.
-    """
+    """Write all columns of the highest rows without a review, which have these scores, the highest first."""
     types, shown = table.types_of(table.everything), sql.quote_name(review or "review")
     if review is None and "review" in types:
         raise InputError("there is a column 'review' already; name it with --review, or rename it")
-    there, number = review in types, sql.score_sql(score, types[score])
-    state, empty = (
-        sql.state_sql(shown if there else None),
-        f", CAST(NULL AS TINYINT) AS {shown}" * (not there),
-    )
+    state, number = sql.state_sql(shown if review in types else None), sql.score_sql(score, types[score])
+    empty = "" if review in types else f", CAST(NULL AS TINYINT) AS {shown}"
     least = sql.quote_number(float(scores.min(initial=inf)))
     query = (
         f"SELECT {_written(types, score, how)}{empty} FROM {table.everything} WHERE"

@@ -103,8 +103,6 @@ def queue_of(rows: TrafficTable, made: Certificate, count: int) -> tuple[ReviewQ
         return [score for (score,) in found]
 
     wrong, unseen = highest("0", max([0, *few])), highest(_UNREVIEWED, count)
-    scores, reviews = (
-        np.array(wrong + unseen, dtype=np.float64),
-        np.repeat([0.0, np.nan], [len(wrong), len(unseen)]),
-    )
+    scores = np.array(wrong + unseen, dtype=np.float64)
+    reviews = np.repeat([0.0, np.nan], [len(wrong), len(unseen)])
     return ReviewQueue.of_highest(made, scores, reviews), scores

@@ -247,11 +247,9 @@ def join_sql(
     rows = []
     for texts, rule in _rules(certificate, dialect):
         both = rule.normal_below, rule.anomaly_from
-        ends = ", ".join(
-            [quote_number(end, double) for end in both] + [str(end == inf).upper() for end in both]
-        )
+        ends = [*(quote_number(end, double) for end in both), *(str(end == inf).upper() for end in both)]
         names = ("'n'" if one is None else _literal(f"v{one}", dialect) for one in texts)
-        rows += [f"({key}, {ends})" for key in names]
+        rows += [f"({key}, {', '.join(ends)})" for key in names]
     for start in range(0, len(rows), _TOGETHER):
         yield f"INSERT INTO {name} VALUES\n  " + ",\n  ".join(rows[start : start + _TOGETHER]) + ";"
     column = f"scores.{quote_name(group, dialect)}"

@@ -258,11 +258,11 @@ class Table:
         self._passes = 0
         # the condition of the rows that are left out, and their number
         self._gone: tuple[str, int] | None = None
-        # what follows the columns of each file
-        named = [
-            "" if source is None else f", {quote_text(name)} AS {quote_name(source)}"
-            for name in found.source_names
-        ]
+        # a further column, and what follows the columns of each file
+        added, named = list[str](), [""] * len(self.files)
+        if source is not None:
+            added.append(source)
+            named = [f", {quote_text(one)} AS {quote_name(source)}" for one in found.source_names]
         if self.reader != "read_csv":
             checks.only_in_csv(delimiter)
         if self.reader == "numpy":
@@ -274,11 +274,11 @@ class Table:
             self.columns, self.types = list(arrays), self.types_of("source")
         elif self.reader == "read_csv":
             self.csv_files = [csv_files.survey(file, wanted, delimiter) for file in self.files]
-            self._open_csv(wanted, number, whole, [] if source is None else [source], named)
+            self._open_csv(wanted, number, whole, added, named)
         elif self.reader == "read_json":
             self._open_json(wanted)
         else:
-            self._open_parquet(wanted, [] if source is None else [source], named)
+            self._open_parquet(wanted, added, named)
 
     def _open_json(self, wanted: Sequence[str]) -> None:
         """Copy the wanted columns, the scores first; DuckDB itself would guess the types."""
@@ -291,9 +291,7 @@ class Table:
             for file in self.files:
                 with csv_files.opened_json(file) as found:
                     for batch in found:
-                        columns: dict[str, list[Any]] = {
-                            places[one]: found.column(one, batch) for one in others
-                        }
+                        columns: dict[str, Any] = {places[one]: found.column(one, batch) for one in others}
                         scores = found.numbers(score, batch) if table.types["c0"] == "DOUBLE" else None
                         if scores is None and table.types["c0"] == "DOUBLE":
                             table.widen("c0")  # there are texts among the scores
@@ -515,11 +513,9 @@ class Table:
         """Return the SQL condition that is true for anomalies, after checking all labels."""
         checks.require_column(label, self.columns)
         text = label_sql(label)
-        counted = self.rows(
-            f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {checks.LOOKED_AT}"
-        )
-        marks = checks.anomaly_marks([(value, count) for value, count in counted], label, anomaly_label)
-        return one_of(text, marks)
+        counts = f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {checks.LOOKED_AT}"
+        counted = [(value, count) for value, count in self.rows(counts)]
+        return one_of(text, checks.anomaly_marks(counted, label, anomaly_label))
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
@@ -550,9 +546,8 @@ class Table:
 
         def watch() -> None:
             while not over.wait(0.2):
-                self.progress(
-                    connection.Done(max(0.0, self._connection.query_progress()), number, self.counted)
-                )
+                share = max(0.0, self._connection.query_progress())
+                self.progress(connection.Done(share, number, self.counted))
 
         thread = Thread(target=watch, daemon=True)
         thread.start()
@@ -734,13 +729,12 @@ def joined(
                 known = list(table.columns)
             checks.require_column(key, known)
             columns |= dict.fromkeys(known)
-            mine, marked = [one for one in dict.fromkeys(scores) if one in known], label in known
+            mine = [one for one in dict.fromkeys(scores) if one in known]
+            own = label if label in known else None
             # the first of them may be read as scores are, and the key never
-            wanted = [*(mine or [label] * marked), key]
-            with open_found(
-                found, wanted, label if marked else None, delimiter=delimiter, progress=progress
-            ) as table:
-                parts.append(_part(table, mine, key, label if marked else None, anomaly_label))
+            wanted = [*(mine or [label] * (label in known)), key]
+            with open_found(found, wanted, own, delimiter=delimiter, progress=progress) as table:
+                parts.append(_part(table, mine, key, own, anomaly_label))
     for one in (*scores, label):
         checks.require_column(one, list(columns))
     for one in scores:
@@ -772,9 +766,7 @@ def joined(
     return {one: (values[one], anomalous) for one in scores}
 
 
-def _part(
-    table: Table, scores: Sequence[str], key: str, label: str | None, anomaly_label: str | None
-) -> _Part:
+def _part(table: Table, scores: list[str], key: str, label: str | None, anomaly_label: str | None) -> _Part:
     """Return the name, the keys, the wanted scores and the labels of one table."""
     for one in scores:
         table.check_scores(one)

@@ -107,14 +107,14 @@ def _array(opened: BinaryIO, size: int) -> NDArray[Any]:
     header = opened.read(length)
     if len(header) < length:
         raise ValueError("it ends within its header")
-    stated = ast.literal_eval(header.decode(encoding).strip())
-    if not isinstance(stated, dict) or set(stated) != {"descr", "fortran_order", "shape"}:
+    match ast.literal_eval(header.decode(encoding).strip()):
+        case {"descr": stated, "fortran_order": bool(columnwise), "shape": tuple(shape), **rest}:
+            sound = not rest and all(type(size) is int and size >= 0 for size in shape)
+        case _:
+            sound = False
+    if not sound:
         raise ValueError("its header does not describe an array")
-    shape, columnwise = stated["shape"], stated["fortran_order"]
-    sound = isinstance(shape, tuple) and all(type(size) is int and size >= 0 for size in shape)
-    if not sound or not isinstance(columnwise, bool):
-        raise ValueError("its header does not describe an array")
-    kind: np.dtype[Any] = np.lib.format.descr_to_dtype(stated["descr"])
+    kind: np.dtype[Any] = np.lib.format.descr_to_dtype(stated)
     if kind.itemsize == 0:
         raise ValueError("its header describes values of no bytes")
     if kind.hasobject:

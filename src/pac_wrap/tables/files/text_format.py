@@ -139,9 +139,8 @@ class CsvRows:
         # the csv module has one limit for the whole process; longer rows are refused here
         csv.field_size_limit(max(csv.field_size_limit(), 2 * LONGEST))
         self._pieces, self.where = whole_lines(reader, start), where
-        self.header, self._rest = _header(
-            self._pieces, wanted, check_delimiter(delimiter) or DELIMITERS, where
-        )
+        known = check_delimiter(delimiter) or DELIMITERS
+        self.header, self._rest = _header(self._pieces, wanted, known, where)
         refuse_twins(list(self.header.names), where.removesuffix(": ") or "standard input")
         self._width, self.read = len(self.header.names), 0
         # what reads a text without quotes all at once, if it can
