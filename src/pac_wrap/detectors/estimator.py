@@ -30,8 +30,8 @@ from pac_wrap.detectors.scores import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Prevalence
-from pac_wrap.method.calibrate import Request, calibrate, calibrate_labelled
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.calibrate import Request, calibrate_labelled
+from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.units import as_units
@@ -455,7 +455,6 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         return scores
 
     def _check_features(self, X: Any, trained: Any = None, *, reset: bool = False) -> None:
-        """Compare the features with those seen before; with `reset`, store them instead."""
         if reset:
             self.__dict__.pop("feature_names_in_", None)
         names = list(getattr(X, "columns", ()))
@@ -489,7 +488,6 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _labelled(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[np.bool_]]:
-        """Return the rows, and a mask of the anomalous ones."""
         if X is None:
             raise InputError("X must be a table of rows, got None")
         X = collected(X)
@@ -552,16 +550,10 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         witness, sizes = safety.check_batches(detector, score, X, scores, self.score_tolerance)
         notes += sizes
         notes += safety.check_training_rows(self._training_rows, detector, X, scores, kind)
-        request = self._request()
-        certificate: Certificate | GroupCertificate
-        if units is not None:
-            certificate = calibrate_labelled(scores, anomalous, request, units=units)
-        elif groups is None:
-            certificate = calibrate(scores[~anomalous], scores[anomalous], request)
-        else:
-            certificate = calibrate_labelled(
-                scores, anomalous, request, by=groups, together=self.together, pool=self.pool
-            )
+        columns: dict[str, Any] = {"units": units}
+        if groups is not None:
+            columns = {"by": groups, "together": self.together, "pool": self.pool}
+        certificate: Any = calibrate_labelled(scores, anomalous, self._request(), **columns)
         self.certificate_ = certificate.with_provenance(
             detector=lineage(detector),
             trained=None if self._training_rows is None else self._trained_on,

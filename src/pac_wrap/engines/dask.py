@@ -24,6 +24,7 @@ from pac_wrap.base.arguments import Scores, as_anomaly_mask, as_scores, missing_
 from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.engines import frames
 from pac_wrap.engines.files import InspectedFiles, Layout
+from pac_wrap.engines.frames import Names
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
@@ -36,7 +37,7 @@ from pac_wrap.method.rule import SETS
 from pac_wrap.method.source import PartitionSource, Source
 from pac_wrap.method.traffic.calibrate import STATES
 from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask, within
-from pac_wrap.tables.columns import LOOKED_AT, TrafficColumns, number, without_case
+from pac_wrap.tables.columns import LOOKED_AT, LabelCounts, TrafficColumns, number, without_case
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 
 # the number of answers that are added up in one step of the tree
@@ -49,9 +50,7 @@ _SETS: Final = np.array(SETS, dtype=object)
 class _Dask(frames.Engine):
     packages = ("dask.dataframe",)
 
-    def check(
-        self, df: Any, numbers: frames.Names = (), labels: frames.Names = (), groups: frames.Names = ()
-    ) -> None:
+    def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
         if not isinstance(df, frames.import_package("dask.dataframe", "dask").DataFrame):
             kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
             raise InputError(
@@ -69,7 +68,7 @@ class _Dask(frames.Engine):
                     f"column {name!r} must hold numbers, but its type is {kind}; pick another column"
                 )
 
-    def source(self, df: Any, columns: frames.Names, anomaly_label: object, called: str) -> Source:
+    def source(self, df: Any, columns: Names, anomaly_label: object, called: str) -> Source:
         rows = df[[*columns]]
         if len(columns) == 2:
             return _pairs(rows, anomaly_label)
@@ -78,7 +77,7 @@ class _Dask(frames.Engine):
         found = populations_of(name, [(int(mark), text, n) for (_, text, mark), n in counted.items()])
         return _pairs(_numbered(rows, (name, *found), anomaly_label, kind)[["score", "place"]], 1, found)
 
-    def grouped(self, df: Any, columns: frames.Names, anomaly_label: object) -> "GroupedFrame":
+    def grouped(self, df: Any, columns: Names, anomaly_label: object) -> "GroupedFrame":
         return GroupedFrame(df[[*columns]], anomaly_label)
 
     def traffic(self, df: Any, columns: TrafficColumns) -> tuple[Source, int]:
@@ -115,7 +114,7 @@ class _Dask(frames.Engine):
             # texts are parsed once
             yield frame if found.reader == "read_parquet" else frame.persist()
 
-    def marked(self, frame: Any, score: str, choose: Callable[[frames.LabelCounts], Sequence[str]]) -> Any:
+    def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
         marks = choose(_first_labels(sum_over_partitions(_count_labels, *partitions_of(frame))))
         return frame.assign(label=frame["label"].isin(list(marks)))
 
@@ -432,9 +431,8 @@ def score_and_label(frame: Any, score: str, label: str, *group: str) -> Any:
     """Return the exact scores of a partition, its labels as texts, and its groups as categories."""
     from pandas import DataFrame
 
-    found = DataFrame(
-        {"score": exact_numbers(_arrow(frame[score]), score), "label": label_texts(_arrow(frame[label]))}
-    )
+    scores, labels = exact_numbers(_arrow(frame[score]), score), label_texts(_arrow(frame[label]))
+    found = DataFrame({"score": scores, "label": labels})
     return found.assign(group=_categories(_arrow(frame[group[0]]))) if group else found
 
 
@@ -495,7 +493,7 @@ def label_texts(column: Any) -> Any:
     return Categorical.from_codes(codes[encoded.indices.fill_null(len(texts)).to_numpy()], known.categories)
 
 
-def _first_labels(counts: Mapping[str | None, int]) -> list[tuple[str | None, int]]:
+def _first_labels(counts: Mapping[str | None, int]) -> LabelCounts:
     """Return how often the first few labels occur, in the order of their texts; no label comes last."""
     return sorted(counts.items(), key=lambda pair: (pair[0] is None, pair[0] or ""))[:LOOKED_AT]
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pac_wrap.engines.frames import Engine, LabelCounts, import_package
+from pac_wrap.engines.frames import Engine, import_package
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
@@ -85,7 +85,7 @@ class EngineFiles:
         engine = self._started()
         found = inspect(self.files, self.reader, columns, self.delimiter)
 
-        def marks(counts: LabelCounts) -> Sequence[str]:
+        def marks(counts: checks.LabelCounts) -> Sequence[str]:
             if not counts:
                 raise checks.no_rows([*map(str, self.files)])
             return checks.anomaly_marks(counts, label, anomaly_label)
@@ -110,7 +110,7 @@ class EngineFiles:
         engine = self._started()
         found = inspect(self.files, self.reader, (score, review), self.delimiter)
 
-        def marks(counts: LabelCounts) -> Sequence[str]:
+        def marks(counts: checks.LabelCounts) -> Sequence[str]:
             for text, _ in counts:
                 columns.part_of(review, text)
             return checks.TRUE

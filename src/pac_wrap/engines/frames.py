@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # of columns
 Names = Sequence[Any]
-# the first labels in the order of their texts, None for no label, and how often each occurs
-LabelCounts = Sequence[tuple[str | None, int]]
 
 
 class Engine(ABC):
@@ -77,7 +75,7 @@ class Engine(ABC):
         """Yield a frame of `score`, `label` as a text without case, and perhaps `group`, out of files."""
 
     @abstractmethod
-    def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
+    def marked(self, frame: Any, score: str, choose: Callable[[checks.LabelCounts], Sequence[str]]) -> Any:
         """Return such a frame with labels that are true for anomalies, chosen by how often each occurs."""
 
     def calibrate(

@@ -24,6 +24,7 @@ from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.floats import ScoreType, just_below
 from pac_wrap.engines import frames
 from pac_wrap.engines.files import InspectedFiles, Layout
+from pac_wrap.engines.frames import Names
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import MOST_KINDS
@@ -35,7 +36,7 @@ from pac_wrap.method.source import CountedSource, Source
 from pac_wrap.method.traffic.calibrate import STATES
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables import sql
-from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, TrafficColumns
+from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, LabelCounts, TrafficColumns
 from pac_wrap.tables.files.text_format import JsonRows, read_start
 
 # rows in the sample, and how many of the first are looked at; so much more there may be
@@ -73,9 +74,7 @@ _LISTED: Final = 2 * MOST_KINDS + 2
 class _Spark(frames.Engine):
     packages = ("pyspark", "pandas", "pyarrow")
 
-    def check(
-        self, df: Any, numbers: frames.Names = (), labels: frames.Names = (), groups: frames.Names = ()
-    ) -> None:
+    def check(self, df: Any, numbers: Names = (), labels: Names = (), groups: Names = ()) -> None:
         if not isinstance(df, frames.import_package("pyspark.sql", "spark").DataFrame):
             kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
             raise InputError(f"df must be a DataFrame of Spark, got {kind}; try spark.createDataFrame(df)")
@@ -91,7 +90,7 @@ class _Spark(frames.Engine):
                     wrong = f"column {name!r} must hold {rule}, but its type is {kind}"
                     raise InputError(f"{wrong}; pick another column")
 
-    def source(self, df: Any, columns: frames.Names, anomaly_label: object, called: str) -> Source:
+    def source(self, df: Any, columns: Names, anomaly_label: object, called: str) -> Source:
         score, label, *kind = columns
         score_type, pairs = self.score_type(df, score), _pairs(df, score, label)
         if not kind:
@@ -119,7 +118,7 @@ class _Spark(frames.Engine):
         coded = marked.selectExpr("score", f"CASE {' '.join(cases)} END AS label")
         return CountedSource(SparkCounts(coded, score_type, 1, len(known)), known)
 
-    def grouped(self, df: Any, columns: frames.Names, anomaly_label: object) -> "GroupedFrame":
+    def grouped(self, df: Any, columns: Names, anomaly_label: object) -> "GroupedFrame":
         score, label, group = columns
         rows = df.selectExpr(*_pairs(df, score, label), f"{group_sql(df, group)} AS value")
         return GroupedFrame(rows, self.score_type(df, score), anomaly_label)
@@ -209,7 +208,7 @@ class _Spark(frames.Engine):
             finally:
                 frame.unpersist()
 
-    def marked(self, frame: Any, score: str, choose: Callable[[frames.LabelCounts], Sequence[str]]) -> Any:
+    def marked(self, frame: Any, score: str, choose: Callable[[LabelCounts], Sequence[str]]) -> Any:
         from pyspark.sql import functions
 
         counted = _summed(frame, ("label",), "count(*) AS n", "count(bad) AS wrong", "min(bad) AS bad")
@@ -338,9 +337,7 @@ class SparkCounts:
         if self._numbers is not None:
             self._labels = {label: int(label) for label in known}
             return
-        listed = np.empty(len(known), dtype=object)
-        listed[:] = known
-        marks = as_anomaly_mask(listed, self._anomaly_label).tolist()
+        marks = as_anomaly_mask(np.array(known, dtype=object), self._anomaly_label).tolist()
         self._labels = dict(zip(known, marks, strict=True))
 
     @property

@@ -28,14 +28,7 @@ from pac_wrap.method.kinds import populations_of
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Ask, Auc, ChunkSource, PassSource, Populations, T, parts_of
-from pac_wrap.method.traffic.calibrate import (
-    STATES,
-    by_group,
-    certify_traffic,
-    check_asked,
-    is_traffic,
-    warn_if_all_reviewed,
-)
+from pac_wrap.method.traffic import calibrate as traffic
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory, rough_auc
 from pac_wrap.ranks.passes import PassTask, RankSearch, survey
@@ -354,7 +347,7 @@ class TrafficTable(TableSource):
         if any(state == _WRONG for state, *_ in found):
             self.refuse()
         self.sizes, self.unscored = columns.counted(found)
-        self._populations = dict(zip(STATES, self.sizes, strict=True))
+        self._populations = dict(zip(traffic.STATES, self.sizes, strict=True))
         if self.unscored:  # or are they texts that are no numbers?
             table.check_scores(columns.score, "abstain")
             self._counts = f"NOT ({gone})"
@@ -362,7 +355,7 @@ class TrafficTable(TableSource):
     def for_groups(self) -> "TrafficTable":
         """Return the rows as groups count them: 1 for a point found anomalous, -inf without a score."""
         points, waiting = sum(self.sizes) + self.unscored, self.sizes[2] + self.unscored
-        warn_if_all_reviewed(points, points - waiting)
+        traffic.warn_if_all_reviewed(points, points - waiting)
         self.number = f"coalesce(nullif({self.number}, CAST('NaN' AS DOUBLE)), CAST('-inf' AS DOUBLE))"
         self.mark = f"CAST({self.mark} = 1 AS UTINYINT)"
         return self
@@ -534,14 +527,15 @@ def calibrate(
     parameters are those of `calibrate_labelled`. Promises about traffic need no labels; `review` and `audit`
     name the columns of what reviews found and of the points drawn for audit, see `calibrate_traffic`.
     """
-    if is_traffic(guarantee, review, audit, pool=pool, kinds=kinds, overlap=overlap):
+    if traffic.is_traffic(guarantee, review, audit, pool=pool, kinds=kinds, overlap=overlap):
         columns, grouped = checks.TrafficColumns(score, review, audit), [] if by is None else [by]
         with _opened(files, [score, *columns.marks, *grouped], None, delimiter) as table:
             if by is not None:
-                asked = by_group(check_asked(guarantee, False, audit is not None), together, audit is None)
+                promised = traffic.check_asked(guarantee, False, audit is not None)
+                asked = traffic.by_group(promised, together, audit is None)
                 return certify_any(TableGroups(table, (score, "", by), None, traffic=columns), asked)
             rows = TrafficTable(table, columns)
-            return certify_traffic(rows, rows.unscored, guarantee, audit is not None)
+            return traffic.certify_traffic(rows, rows.unscored, guarantee, audit is not None)
     given, of = label_of(anomaly_label), (by, kinds)
     request, mark = request_of_columns(guarantee, overlap, given, by, together, pool, kinds)
     wanted, marked = [score, *(one for one in of if one is not None)], label_text(mark)

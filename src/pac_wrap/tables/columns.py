@@ -216,9 +216,11 @@ TRUE: Final[tuple[str, ...]] = ("1", "1.0", "true")
 FALSE: Final[tuple[str, ...]] = ("0", "0.0", "false")
 
 
-def anomaly_marks(
-    counted: Sequence[tuple[str | None, int]], column: str, anomaly_label: str | None
-) -> tuple[str, ...]:
+# the first labels in the order of their texts, None for no label, and how often each occurs
+LabelCounts = Sequence[tuple[str | None, int]]
+
+
+def anomaly_marks(counted: LabelCounts, column: str, anomaly_label: str | None) -> tuple[str, ...]:
     """Return the lower-case texts that mark an anomaly, from each label of a column and its count."""
     values = [value for value, _ in counted if value is not None]
     for value, count in counted:

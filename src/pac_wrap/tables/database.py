@@ -454,13 +454,11 @@ class Remote(Parts):
         for place, at in enumerate(found):
             if self._counted_at(row, place) != (at.below, _ends(at)):
                 raise InputError(CHANGED)
-        hashed = f"{self._source.parts[0]}_hash_high" in row
-        if hashed:
-            self.hash_sums = tuple(
-                (checks.whole_cell(row[f"{name}_hash_high"]) << 32)
-                + checks.whole_cell(row[f"{name}_hash_low"])
-                for name in self._source.parts
-            )
+        parts = self._source.parts
+        if hashed := f"{parts[0]}_hash_high" in row:
+            halves = ([row[f"{name}_hash_{half}"] for half in ("high", "low")] for name in parts)
+            whole = (map(checks.whole_cell, pair) for pair in halves)
+            self.hash_sums = tuple((high << 32) + low for high, low in whole)
         return hashed
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:

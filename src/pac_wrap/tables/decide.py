@@ -42,7 +42,7 @@ _WRITERS: Final = {
 def evaluate_table(source: TableSource, certificate: Certificate) -> Metrics:
     """Return the error rates of a certificate on labelled scores; points without a score are undecided."""
     refuse_undecidable(source.table, certificate, source.score)
-    counts: Tally = source(partial(tally_of, certificate))
+    counts: Tally = source(partial(verdicts_of, certificate))
     if source.missing:
         warnings.warn(
             f"{source.missing:,} of {counts.sum():,} rows have no score in column {source.score!r}; they are"
@@ -58,8 +58,7 @@ def evaluate_table(source: TableSource, certificate: Certificate) -> Metrics:
 def evaluate_kinds_table(source: TableSource, certificate: Certificate) -> tuple[Measured, ...]:
     """Return the error rates of a certificate on each kind of a table; see `Certificate.evaluate`."""
     refuse_undecidable(source.table, certificate, source.score)
-    none = np.empty(0)
-    found: list[Any] = source(lambda *parts: np.array([tally_of(certificate, one, none)[0] for one in parts]))
+    found = source(partial(verdicts_of, certificate))
     counts: dict[Any, dict[str | None, Any]] = {"normal": {}, "anomalous": {}}
     for one, count in zip(source.populations(), found, strict=True):
         counts[one.label][one.kind] = count
@@ -268,11 +267,10 @@ def refuse_undecidable(table: Table, certificate: Certificate, score: str) -> No
         )
 
 
-def tally_of(certificate: Certificate, normal: Scores, anomalous: Scores) -> Tally:
-    """Return how often each class gets each verdict."""
-    anomalies = np.repeat([False, True], [normal.size, anomalous.size])
-    verdicts, _ = certificate.rule.decided(np.concatenate([normal, anomalous]))
-    return tally(verdicts, anomalies)
+def verdicts_of(certificate: Certificate, *parts: Scores) -> Tally:
+    """Return how often each part of the scores gets each verdict; see `tally`."""
+    verdicts = (certificate.rule.decided(one)[0] for one in parts)
+    return np.array([tally(one, np.zeros(one.size, dtype=bool))[0] for one in verdicts])
 
 
 def places_in(certificate: GroupCertificate, groups: tuple[Group, ...]) -> NDArray[np.int64]:

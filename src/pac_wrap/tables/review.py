@@ -51,15 +51,14 @@ def open_answered(
     wanted = [one for one in dict.fromkeys([*columns, key]) if one != review]
     with open_found(found, wanted, **options) as table:
         if review not in table.columns:
-            require_column(key, table.columns)
             yield _answered(table, answers, key, review)
             return
     with open_found(found, [*wanted, review], **options) as table:
-        require_column(key, table.columns)
         yield _answered(table, answers, key, review)
 
 
 def _answered(table: Table, answers: dict[str, str], key: str, review: str) -> Table:
+    require_column(key, table.columns)
     text, shown = f"CAST({quote_name(key)} AS VARCHAR)", quote_name(review)
     arrays = {"key": list(answers) or [""], "answer": list(answers.values()) or [""]}
     table.register("given", {name: np.array(column, dtype=object) for name, column in arrays.items()})

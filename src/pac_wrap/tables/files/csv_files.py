@@ -412,10 +412,8 @@ def read_score_cells(text: bytes, width: int, place: int) -> Lines | None:
     rows = compiled["read_score_cells"](text, len(text), ord(","), width, place, *arrays)
     if rows > most:
         return None
-    unsure = [
-        (row, text[start:end].decode("utf-8", "surrogateescape"))
-        for row, start, end in doubts[: int(count[0])].tolist()
-    ]
+    cells = doubts[: int(count[0])].tolist()
+    unsure = [(row, text[start:end].decode("utf-8", "surrogateescape")) for row, start, end in cells]
     return Lines(text, spans[:rows], scores[:rows], unsure)
 
 

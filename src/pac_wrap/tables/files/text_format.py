@@ -229,14 +229,12 @@ def check_delimiter(delimiter: str | None) -> str | None:
     )
 
 
-def _header(
-    pieces: Iterator[str], wanted: Sequence[str], delimiters: str, where: str
-) -> tuple[CsvHeader, str]:
+def _header(pieces: Iterator[str], wanted: Sequence[str], allowed: str, where: str) -> tuple[CsvHeader, str]:
     """Return the header, read with the delimiter that fits, and the following text."""
     text, found = "", {}
     for piece in pieces:
         text += piece
-        found = {delimiter: _first_row(text, delimiter) for delimiter in delimiters}
+        found = {delimiter: _first_row(text, delimiter) for delimiter in allowed}
         # a quote is still open: read on
         if not any(isinstance(row, str) and row == _OPEN for row, _ in found.values()) and text.strip("\r\n"):
             break
