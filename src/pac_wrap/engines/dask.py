@@ -106,11 +106,11 @@ class _Dask(frames.Engine):
         return df.assign(**{score: scores})
 
     @contextmanager
-    def reading(self, found: InspectedFiles, columns: tuple[str, ...], master: str | None) -> Iterator[Any]:
+    def reading(self, found: InspectedFiles, master: str | None) -> Iterator[Any]:
         from dask.dataframe import concat
 
         with _workers(master), _refusing(found.files):
-            frame = concat([read(found.reader, *layout, columns) for layout in found.by_layout.items()])
+            frame = concat([read(found.reader, *layout, found.wanted) for layout in found.by_layout.items()])
             # texts are parsed once
             yield frame if found.reader == "read_parquet" else frame.persist()
 

@@ -90,7 +90,7 @@ class EngineFiles:
                 raise checks.no_rows([*map(str, self.files)])
             return checks.anomaly_marks(counts, label, anomaly_label)
 
-        with found.naming_rows(), engine.reading(found, columns, self.master) as frame:
+        with found.naming_rows(), engine.reading(found, self.master) as frame:
             marked = engine.marked(frame, score, marks)
             names = ("score", "label", "group")[: len(columns)]
             made = engine.certified(marked, names, request, called="".join(third))
@@ -115,7 +115,7 @@ class EngineFiles:
                 columns.part_of(review, text)
             return checks.TRUE
 
-        with found.naming_rows(), engine.reading(found, (score, review), self.master) as frame:
+        with found.naming_rows(), engine.reading(found, self.master) as frame:
             engine.marked(frame, score, marks)  # which checks the scores and the reviews
             made = engine.certified_traffic(frame, checks.TrafficColumns("score", "label"), asked)
             assert made.traffic is not None

@@ -69,9 +69,7 @@ class Engine(ABC):
         """Return the frame with a column of a detector's scores."""
 
     @abstractmethod
-    def reading(
-        self, found: "InspectedFiles", columns: tuple[str, ...], master: str | None
-    ) -> AbstractContextManager[Any]:
+    def reading(self, found: "InspectedFiles", master: str | None) -> AbstractContextManager[Any]:
         """Yield a frame of `score`, `label` as a text without case, and perhaps `group`, out of files."""
 
     @abstractmethod

@@ -184,14 +184,15 @@ class _Spark(frames.Engine):
         return df.withColumn(score, functions.pandas_udf(batches, "double")(row))
 
     @contextmanager
-    def reading(self, found: InspectedFiles, columns: tuple[str, ...], master: str | None) -> Iterator[Any]:
+    def reading(self, found: InspectedFiles, master: str | None) -> Iterator[Any]:
         for file in found.files:
             if file.name.startswith(("_", ".")) or ":" in file.name:
                 rule = "Spark reads no file whose name starts with _ or a dot or has a colon"
                 raise InputError(f"{rule}, such as {file}; rename it")
-        score, label, *group = columns
+        score, label, *group = found.wanted
         with spark_session(master) as session, _refusing(found.files):
-            read_in = [read(session, found.reader, *layout, columns) for layout in found.by_layout.items()]
+            layouts = found.by_layout.items()
+            read_in = [read(session, found.reader, *layout, found.wanted) for layout in layouts]
             narrow = all(dict(one.dtypes).get(score) == "float" for one in read_in)
             parts = [score_and_label(one, score, label, narrow, group) for one in read_in]
             kinds = [*dict.fromkeys(kind for one in parts for _, kind in one.dtypes[3:])]
@@ -242,15 +243,13 @@ def _double(column: str) -> str:
 class SparkCounts:
     """The columns `score` (double) and `label`, or numbers of populations, counted in place."""
 
-    def __init__(
-        self, pairs: Any, score_type: ScoreType, anomaly_label: object, numbers: int | None = None
-    ) -> None:
-        self.score_type, self._anomaly_label = score_type, anomaly_label
-        self._pairs, self._numbers, self._count = pairs, numbers, numbers or 2
+    def __init__(self, pairs: Any, kind: ScoreType, anomaly_label: object, parts: int | None = None) -> None:
+        self.score_type, self._anomaly_label = kind, anomaly_label
+        self._pairs, self._numbers, self._count = pairs, parts, parts or 2
         self._kind = dict(pairs.dtypes)["label"]
         # labels that are known, and whether each marks an anomaly
         self._labels: dict[Any, int] = {}
-        self._learn(_usual(anomaly_label, self._kind) if numbers is None else range(numbers))
+        self._learn(_usual(anomaly_label, self._kind) if parts is None else range(parts))
 
     def guess(self) -> Sample:
         rows = fetched(self._pairs.limit(_FIRST))

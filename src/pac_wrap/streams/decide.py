@@ -375,7 +375,9 @@ class JsonLines(_AnsweredLines):
             scores, bad = columns.read_scores(score, values, before, table.where, self._asked.on_missing)
             texts = found.texts[: scores.size]
             if "Infinity" in whole or "NaN" in whole:
-                texts = [_NOT_JSON.sub(_quoted, text) for text in texts]
+                texts = [
+                    _NOT_JSON.sub(lambda one: f'"{one[1]}"' if one[1] else one[0], text) for text in texts
+                ]
             if scores.size:
                 rows = rows[: scores.size]
                 groups = None if group is None else table.column(group, found._replace(rows=rows))
@@ -401,10 +403,6 @@ class JsonLines(_AnsweredLines):
             if name not in self._names:
                 return f"has a column {name!r}, but the first row does not; --format jsonl keeps it as it is"
         return None
-
-
-def _quoted(found: re.Match[str]) -> str:
-    return f'"{found[1]}"' if found[1] else found[0]
 
 
 def _json_columns(files: Sequence[Path], wanted: Sequence[str], *, whole: bool) -> list[str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from struct import error as too_short
 from struct import unpack_from
 from threading import Event, Thread
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import duckdb
 import numpy as np
@@ -35,8 +35,6 @@ from pac_wrap.tables import columns as checks
 from pac_wrap.tables.files import connection, csv_files, text_format
 from pac_wrap.tables.files.numpy_files import numpy_columns
 from pac_wrap.tables.sql import label_sql, number_sql, one_of, quote_name, quote_text, score_sql, text_sql
-
-T = TypeVar("T")
 
 # DuckDB's types of whole numbers, and all that may hold scores
 WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
@@ -254,7 +252,6 @@ class Table:
         # whether threads share a file with quotes in `everything`, where DuckDB may fail
         self._shared = False
         self._score_types: dict[str, ScoreType] = {}
-        # passes over all rows so far
         self._passes = 0
         # the condition of the rows that are left out, and their number
         self._gone: tuple[str, int] | None = None
@@ -519,7 +516,8 @@ class Table:
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
+        with self._watched(query):
+            return self._connection.execute(query).fetchall()
 
     def register(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
         """Make arrays a table of the database with this name."""
@@ -527,21 +525,18 @@ class Table:
 
     def batches(self, query: str, formats: bytes = connection.PAIR) -> Generator[tuple[NDArray[Any], ...]]:
         """Yield the columns of a query in batches, in these formats; see `files.connection`."""
-        with self._watched():
+        with self._watched(query):
             yield from connection.batches(self._connection.sql(query), formats)
 
     def arrays(self, query: str) -> dict[str, Any]:
         """Return the columns of a query as arrays."""
-        return self._fetch(query, duckdb.DuckDBPyConnection.fetchnumpy)
-
-    def _fetch(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
-        with self._watched(" LIMIT " not in query):
-            return fetch(self._connection.execute(query))
+        with self._watched(query):
+            return self._connection.execute(query).fetchnumpy()
 
     @contextmanager
-    def _watched(self, whole: bool = True) -> Iterator[None]:
-        """Report the progress of a query, and its errors; `whole` if it is a pass over the whole table."""
-        self._passes += whole
+    def _watched(self, query: str = "") -> Iterator[None]:
+        """Report the progress of a query, a whole pass unless it has a limit, and its errors."""
+        self._passes += " LIMIT " not in query
         over, number = Event(), max(1, self._passes)
 
         def watch() -> None:
@@ -730,11 +725,11 @@ def joined(
             checks.require_column(key, known)
             columns |= dict.fromkeys(known)
             mine = [one for one in dict.fromkeys(scores) if one in known]
-            own = label if label in known else None
+            its_label = label if label in known else None
             # the first of them may be read as scores are, and the key never
             wanted = [*(mine or [label] * (label in known)), key]
-            with open_found(found, wanted, own, delimiter=delimiter, progress=progress) as table:
-                parts.append(_part(table, mine, key, own, anomaly_label))
+            with open_found(found, wanted, its_label, delimiter=delimiter, progress=progress) as table:
+                parts.append(_part(table, mine, key, its_label, anomaly_label))
     for one in (*scores, label):
         checks.require_column(one, list(columns))
     for one in scores:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from gzip import GzipFile
+from io import BufferedIOBase
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -151,7 +152,7 @@ def opened_json(file: Path) -> Iterator[text_format.JsonRows]:
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[text_format.ByteReader]:
+def opened(file: Path) -> Iterator[BufferedIOBase]:
     """Yield the bytes of a file, which may be packed."""
     packed = file.suffix.lower() == PACKED
     try:
@@ -176,7 +177,7 @@ def functions() -> dict[str, Any] | None:
     return compiled_functions(library(), "CSV files with quotes are read more slowly")
 
 
-def count_rows(reader: text_format.ByteReader, delimiter: str, width: int) -> dict[str, Any] | None:
+def count_rows(reader: BufferedIOBase, delimiter: str, width: int) -> dict[str, Any] | None:
     """Return the facts of a `CsvFile` after one pass, None if a row is in doubt or line ends are mixed."""
     compiled = functions()
     if compiled is None:
@@ -184,7 +185,7 @@ def count_rows(reader: text_format.ByteReader, delimiter: str, width: int) -> di
     look = partial(_looked_at, compiled["look_at_rows"], ord(delimiter), stops(ord(delimiter)), width)
     spelled, counts = np.zeros(width, np.uint8), np.zeros(_COUNTS, np.uint64)
     rest, header, cores = b"", b"", min(usable_cores(), 4)
-    blocks = _blocks(reader)
+    blocks = iter(partial(reader.read, _BLOCK), b"")
     while True:
         texts = []
         several = list(islice(blocks, cores))
@@ -235,17 +236,6 @@ def _looked_at(look: Any, delimiter: int, ends: Any, width: int, text: bytes) ->
     except UnicodeDecodeError:
         counts[-1] += 1
     return used, columns, counts
-
-
-def _blocks(reader: text_format.ByteReader) -> Iterator[bytes]:
-    pieces: list[bytes] = []
-    while piece := reader.read1(_BLOCK):
-        pieces.append(piece)
-        if sum(map(len, pieces)) >= _BLOCK:
-            yield b"".join(pieces)
-            pieces = []
-    if pieces:
-        yield b"".join(pieces)
 
 
 def _scan(reader: text_format.ByteReader, delimiter: str) -> tuple[int, int, int, str] | None:
