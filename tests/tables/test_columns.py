@@ -10,7 +10,7 @@ from pac_wrap.tables.columns import (
     anomaly_marks,
     number,
     refuse_scores_of,
-    require_column,
+    require_columns,
     spellings,
     without_case,
 )
@@ -84,7 +84,7 @@ def test_the_column_that_is_likely_meant_is_suggested(
     wanted: str, columns: list[str], near: str | None
 ) -> None:
     with pytest.raises(InputError) as caught:
-        require_column(wanted, columns)
+        require_columns([wanted], columns)
     hint = "" if near is None else f"did you mean {near!r}? "
     assert str(caught.value) == f"there is no column {wanted!r}; {hint}the columns are {', '.join(columns)}"
 

@@ -198,12 +198,10 @@ def _json(file: Path, wanted: tuple[str, ...]) -> Layout:
     except ValueError:  # cut off, or no JSON, as the engine will find
         first = None
     if isinstance(first, dict):
-        for column in wanted:
-            checks.require_column(column, list(first))
+        checks.require_columns(wanted, first)
     return Layout(packed=file.suffix.lower() == csv_files.PACKED, array=start.startswith("["))
 
 
 def _require(files: Sequence[Path], names: Sequence[Sequence[str]], wanted: tuple[str, ...]) -> None:
     checks.require_in_all(files, names, wanted)
-    for column in wanted:
-        checks.require_column(column, list(names[0]))
+    checks.require_columns(wanted, names[0])

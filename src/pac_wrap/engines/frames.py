@@ -292,7 +292,7 @@ def require_columns(wanted: Sequence[Any], columns: Sequence[Any]) -> None:
     """Refuse a frame that does not have each of the columns exactly once."""
     for name in wanted:
         if name not in columns:
-            checks.require_column(str(name), [str(column) for column in columns])
+            checks.require_columns([str(name)], map(str, columns))
         if list(columns).count(name) > 1:
             raise InputError(f"there are two columns named {name!r}; rename one of them")
 

@@ -195,8 +195,7 @@ class CsvLines(_AnsweredLines):
     """The rows of CSV tables, whose columns are matched by name."""
 
     def __init__(self, tables: Opened, header: Sequence[str], asked: Asked) -> None:
-        for column in asked.wanted:
-            columns.require_column(column, list(header))
+        columns.require_columns(asked.wanted, header)
         super().__init__(tables, header, asked)
         keys = [_json_text(name).replace("%", "%%") for name in header]
         self._object = "{" + ",".join(f"{key}:%s" for key in keys) + "%s"
@@ -353,8 +352,7 @@ class JsonLines(_AnsweredLines):
                 continue
             rows, error, before = found.rows, None, table.read - len(found.rows)
             if not self._names:
-                for column in self._asked.wanted:
-                    columns.require_column(column, list(rows[0]))
+                columns.require_columns(self._asked.wanted, rows[0])
                 columns.refuse_added(rows[0], self._added)
                 if as_csv and (what := _not_utf8(rows[0], "jsonl")):
                     raise InputError(f"{table.where}row 1 {what}")
@@ -416,8 +414,7 @@ def _json_columns(files: Sequence[Path], wanted: Sequence[str], *, whole: bool) 
             names.append(list(table.names))
     columns.require_in_all(files, names, wanted)
     found = list(dict.fromkeys(chain.from_iterable(names)))
-    for column in wanted if found else ():
-        columns.require_column(column, found)
+    columns.require_columns(wanted if found else (), found)
     return found
 
 

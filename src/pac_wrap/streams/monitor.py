@@ -144,7 +144,7 @@ def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
     rows, *_ = table.check_scores(columns.score, "abstain")
     mark = f"CAST({_MISSING_CODE} AS UTINYINT)"
     if columns.label is not None:
-        checks.require_column(columns.label, table.columns)
+        checks.require_columns([columns.label], table.columns)
         mark = _mark_sql(table, columns.label, columns.anomaly_label)
     selected, formats = f"{or_nan(table.score_sql(columns.score))} AS score, {mark} AS mark", PAIR
     values: tuple[Any, ...] = ()
@@ -240,9 +240,8 @@ def _cells(
     """Yield the wanted columns, CSV as texts and JSON as values; the first row must name all of them."""
     if not is_json_line(start):
         table = CsvRows(reader, start, wanted, delimiter)
-        names = list(table.header.names)
-        for name in wanted:
-            checks.require_column(name, names)
+        names = table.header.names
+        checks.require_columns(wanted, names)
         places = [names.index(name) for name in wanted]
         for part in table:
             yield [[row[place] for row in part.rows] for place in places]
@@ -253,8 +252,7 @@ def _cells(
     for batch in rows:
         if rows.read == len(batch.rows):
             try:
-                for name in wanted:
-                    checks.require_column(name, list(batch.rows[0]))
+                checks.require_columns(wanted, batch.rows[0])
             except InputError as error:
                 raise InputError(
                     f"{error}; the first row must name every column, with null for a missing value"

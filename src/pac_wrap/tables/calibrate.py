@@ -89,7 +89,7 @@ class TableSource(PassSource):
         self._kind, self._weight = kind, weight if draws is not None else None
         if kind is not None:
             checks.refuse_as_third(kind, (score, label), "kind")
-            checks.require_column(kind, table.columns)
+            checks.require_columns([kind], table.columns)
             value = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
         if self._weight is not None:
             checks.refuse_as_third(self._weight, (score, label), "weight")
@@ -307,7 +307,7 @@ class TableSource(PassSource):
     def _mark_sql(self) -> str:
         """Return the expression that is 1 for anomalies, 0 for normal points, and larger for other labels."""
         checks.require_two(self.score, self._label)
-        checks.require_column(self._label, self.table.columns)
+        checks.require_columns([self._label], self.table.columns)
         if self._anomaly_label is None and re.fullmatch(WHOLE, self.table.types[self._label]):
             # the same as below, but numbers stay numbers
             found = f"CASE {quote_name(self._label)} WHEN 1 THEN 1 WHEN 0 THEN 0 ELSE {_WRONG} END"
@@ -476,7 +476,7 @@ class Numbered:
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
     """Return the expression for the group of a row, NULL if it is missing; the last column holds groups."""
     group = columns[-1]
-    checks.require_column(group, table.columns)
+    checks.require_columns([group], table.columns)
     checks.refuse_as_third(group, columns[:-1])
     name, kind = quote_name(group), (types or table.types)[group]
     if kind in ("FLOAT", "DOUBLE"):

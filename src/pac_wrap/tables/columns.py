@@ -39,17 +39,19 @@ def refuse_narrower(kind: ScoreType, certificate: "GroupCertificate", score: str
         )
 
 
-def require_column(column: str, columns: list[str]) -> None:
-    """Refuse a table without this column, and suggest a misspelling, a longer name or a similar one."""
-    if column in columns:
+def require_columns(columns: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a table without one of these columns; suggest a misspelling, a longer name or a similar one."""
+    names = list(known)
+    column = next((one for one in columns if one not in names), None)
+    if column is None:
         return
-    wanted, lowered = column.lower(), {name.lower(): name for name in columns}
+    wanted, lowered = column.lower(), {name.lower(): name for name in names}
     within = [name for name in lowered if len(wanted) > 2 and wanted in name]
     # rather a column of a detector than one of its inputs
     within.sort(key=lambda name: not re.search("anomal|outlier", name))
     near = get_close_matches(wanted, lowered, 1, _SLIP) or within or get_close_matches(wanted, lowered, 1)
     hint = f"did you mean {quoted(lowered[near[0]])}? " if near else ""
-    raise InputError(f"there is no column {quoted(column)}; {hint}the columns are {listed(columns)}")
+    raise InputError(f"there is no column {quoted(column)}; {hint}the columns are {listed(names)}")
 
 
 def require_two(score: object, label: object, what: str = "label") -> None:
@@ -272,7 +274,7 @@ class TrafficColumns(NamedTuple):
         """Refuse a table without these columns, and one column for two of them."""
         for name, what in ((self.review, "review"), (self.audit, "audit")):
             if name is not None:
-                require_column(name, columns)
+                require_columns([name], columns)
                 require_two(self.score, name, what)
         if self.audit is not None and self.audit == self.review:
             raise InputError(f"column {quoted(self.audit)} cannot be both the review and the audit; name two")

@@ -13,7 +13,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Error
 from pac_wrap.method.traffic.review import ReviewQueue
 from pac_wrap.tables.calibrate import TrafficTable
-from pac_wrap.tables.columns import REVIEWS, refuse_as_third, require_column
+from pac_wrap.tables.columns import REVIEWS, refuse_as_third, require_columns
 from pac_wrap.tables.sql import quote_name
 from pac_wrap.tables.table import FoundFiles, Table, found_files, open_found
 
@@ -26,8 +26,7 @@ def answers_in(files: Sequence[str], key: str, review: str, delimiter: str | Non
     """Return the answers in files by the key of their row; an empty one is no answer."""
     refuse_as_third(key, [review], "key")
     with found_files(files) as found, open_found(found, [review, key], review, delimiter=delimiter) as table:
-        for column in (key, review):
-            require_column(column, table.columns)
+        require_columns([key, review], table.columns)
         both = ", ".join(f"CAST({quote_name(one)} AS VARCHAR)" for one in (key, review))
         answers: dict[str, str] = {}
         for name, answer in table.rows(f"SELECT {both} FROM source"):
@@ -58,7 +57,7 @@ def open_answered(
 
 
 def _answered(table: Table, answers: dict[str, str], key: str, review: str) -> Table:
-    require_column(key, table.columns)
+    require_columns([key], table.columns)
     text, shown = f"CAST({quote_name(key)} AS VARCHAR)", quote_name(review)
     arrays = {"key": list(answers) or [""], "answer": list(answers.values()) or [""]}
     table.register("given", {name: np.array(column, dtype=object) for name, column in arrays.items()})

@@ -354,8 +354,7 @@ class Table:
         checks.require_in_all(self.files, names, wanted)
         columns = checks.all_columns(self.files, names)
         checks.refuse_added(columns, added)
-        for column in wanted:
-            checks.require_column(column, columns)
+        checks.require_columns(wanted, columns)
         shown = columns if whole else [name for name in columns if name in wanted] or columns[:1]
         quoted = csv_files.quoted_names(shown)
         query = partial(csv_files.csv_queries, self._connection, files, quoted, self.scratch, named)
@@ -404,7 +403,7 @@ class Table:
 
     def leave_out(self, label: str, texts: Sequence[str]) -> None:
         """Leave out rows with one of these labels, and warn how many; "" stands for a missing label."""
-        checks.require_column(label, self.columns)
+        checks.require_columns([label], self.columns)
         for one in texts:
             if not {*checks.spellings(one)}.isdisjoint(checks.TRUE + checks.FALSE):
                 raise InputError(f"--leave-out must name a third label, got {one}, a class; name another one")
@@ -499,7 +498,7 @@ class Table:
 
     def require_numbers(self, score: str) -> None:
         """Refuse a score column that does not exist or holds neither numbers nor texts."""
-        checks.require_column(score, self.columns)
+        checks.require_columns([score], self.columns)
         kind = self.types[score]
         if not re.fullmatch(_NUMBERS, kind):
             raise InputError(
@@ -508,7 +507,7 @@ class Table:
 
     def anomalous_sql(self, label: str, anomaly_label: str | None) -> str:
         """Return the SQL condition that is true for anomalies, after checking all labels."""
-        checks.require_column(label, self.columns)
+        checks.require_columns([label], self.columns)
         text = label_sql(label)
         counts = f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {checks.LOOKED_AT}"
         counted = [(value, count) for value, count in self.rows(counts)]
@@ -620,8 +619,7 @@ def rows_in_time(
     """Return the rows of a table by series and time; without `series`, all rows are one series."""
     checks.require_two(score, label)
     table.require_numbers(score)
-    for column in (time, *([] if series is None else [series])):
-        checks.require_column(column, table.columns)
+    checks.require_columns([time] if series is None else [time, series], table.columns)
     anomalous = table.anomalous_sql(label, anomaly_label)
     number, kind = table.score_sql(score), table.types[score]
     if kind in _TEXTS:
@@ -722,7 +720,7 @@ def joined(
         with found_files([path]) as found:
             with open_found(found, [key], delimiter=delimiter) as table:
                 known = list(table.columns)
-            checks.require_column(key, known)
+            checks.require_columns([key], known)
             columns |= dict.fromkeys(known)
             mine = [one for one in dict.fromkeys(scores) if one in known]
             its_label = label if label in known else None
@@ -730,8 +728,7 @@ def joined(
             wanted = [*(mine or [label] * (label in known)), key]
             with open_found(found, wanted, its_label, delimiter=delimiter, progress=progress) as table:
                 parts.append(_part(table, mine, key, its_label, anomaly_label))
-    for one in (*scores, label):
-        checks.require_column(one, list(columns))
+    checks.require_columns([*scores, label], columns)
     for one in scores:
         holders = [name for name, _, own, _ in parts if one in own]
         if len(holders) > 1:
