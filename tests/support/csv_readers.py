@@ -103,7 +103,7 @@ def by_stream(seeds: range) -> int:
             source = io.BytesIO(content)
             if seed % 3 == 0:  # cut into small pieces
                 source = Slow(content)
-            batches = CsvRows(source, source.read1(50), reading.wanted)
+            batches = CsvRows(source, source.read1(50), reading.wanted, None)
             places = [batches.header.names.index(name) for name in reading.wanted]
             for batch in batches:
                 rows += [tuple(row[place] for place in places) for row in batch.rows]

@@ -43,7 +43,7 @@ def decide(source: Path, target: Path) -> None:
         found_files([str(source)]) as found,
         open_found(found, ["score"], whole=True, output=target) as table,
     ):
-        decide_table(table, RULE, "score", target, "FORMAT parquet")
+        decide_table(table, RULE, "score", target, "FORMAT parquet", "abstain")
 
 
 @pytest.mark.parametrize("text", HOSTILE)

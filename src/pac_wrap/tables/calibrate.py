@@ -331,15 +331,11 @@ class TrafficTable(TableSource):
     """The scores of traffic by the state of each point; the first pass counts the points without a score."""
 
     def __init__(
-        self,
-        table: Table,
-        columns: checks.TrafficColumns,
-        score_type: ScoreType | None = None,
-        value: str = "NULL",
+        self, table: Table, columns: checks.TrafficColumns, kind: ScoreType | None = None, value: str = "NULL"
     ) -> None:
         columns.check(table.columns)
         self.columns = columns
-        super().__init__(table, columns.score, "", score_type=score_type, value=value)
+        super().__init__(table, columns.score, "", score_type=kind, value=value)
         self.copied()
         gone = f"{self.number} IS NULL OR isnan({self.number})"
         counts = f"SELECT {self.mark}, count(*), count(*) FILTER ({gone}) FROM {self.relation} GROUP BY 1"

@@ -91,12 +91,7 @@ def count_table(
 
 
 def decide_table(
-    table: Table,
-    certificate: Certificate,
-    score: str,
-    target: Path,
-    options: str,
-    on_missing: OnMissing = "abstain",
+    table: Table, certificate: Certificate, score: str, target: Path, options: str, on_missing: OnMissing
 ) -> Counted:
     """Write a table with the verdict and prediction set of every row, and return the counts of verdicts."""
     table.require_numbers(score)
@@ -186,12 +181,7 @@ def copy_with(
 
 
 def copied(
-    run: Callable[[str], list[tuple[Any, ...]]],
-    query: str,
-    target: Path,
-    options: str,
-    names: list[str],
-    rows: int,
+    run: Callable[[str], Any], query: str, target: Path, options: str, names: list[str], rows: int
 ) -> None:
     """Write the rows of a query to a file, and check their number."""
     # without a temporary file beside the target, which others could see and which has other permissions

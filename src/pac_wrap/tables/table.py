@@ -46,13 +46,12 @@ _TEXTS: Final = ("VARCHAR", "JSON")
 _NO_FOLDERS: Final = "hive_partitioning = false"
 # the number of durations among the types of Arrow
 _DURATION: Final = 18
-_ENDINGS: Final = {
-    "read_csv": (".csv", ".tsv", ".txt"),
-    "read_parquet": (".parquet", ".pq"),
-    "read_json": (".json", ".jsonl", ".ndjson"),
-    "numpy": (".npy", ".npz"),
+_READERS: Final = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "read_csv"),
+    **dict.fromkeys((".parquet", ".pq"), "read_parquet"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "read_json"),
+    **dict.fromkeys((".npy", ".npz"), "numpy"),
 }
-_READERS: Final = {ending: reader for reader, endings in _ENDINGS.items() for ending in endings}
 # s3://, https:// and the like; a drive of Windows has one letter
 _REMOTE: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _BLOCK: Final = 1 << 16

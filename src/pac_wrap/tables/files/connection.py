@@ -185,23 +185,13 @@ _ROWS: Final = b"+s"
 _TYPES: Final[dict[bytes, Any]] = {b"g": ctypes.c_double, b"C": ctypes.c_uint8}
 
 
+# how all three structures end, and what follows the number of children in two of them
+_OWNED: Final = ("release", _RELEASE), ("private_data", ctypes.c_void_p)
+_SHARED: Final = ("children", ctypes.POINTER(ctypes.c_void_p)), ("dictionary", ctypes.c_void_p), *_OWNED
+
+
 class _Stream(ctypes.Structure):
-    _fields_ = (
-        ("get_schema", _CALL),
-        ("get_next", _CALL),
-        ("get_last_error", _TEXT),
-        ("release", _RELEASE),
-        ("private_data", ctypes.c_void_p),
-    )
-
-
-# what follows the number of children in both of these
-_SHARED: Final = (
-    ("children", ctypes.POINTER(ctypes.c_void_p)),
-    ("dictionary", ctypes.c_void_p),
-    ("release", _RELEASE),
-    ("private_data", ctypes.c_void_p),
-)
+    _fields_ = ("get_schema", _CALL), ("get_next", _CALL), ("get_last_error", _TEXT), *_OWNED
 
 
 class _Schema(ctypes.Structure):

@@ -129,12 +129,7 @@ class CsvRows:
     """The rows of a CSV in batches; `where` starts the error for a bad row."""
 
     def __init__(
-        self,
-        reader: ByteReader,
-        start: bytes,
-        wanted: Sequence[str],
-        delimiter: str | None = None,
-        where: str = "",
+        self, reader: ByteReader, start: bytes, wanted: Sequence[str], delimiter: str | None, where: str = ""
     ) -> None:
         # the csv module has one limit for the whole process; longer rows are refused here
         csv.field_size_limit(max(csv.field_size_limit(), 2 * LONGEST))
