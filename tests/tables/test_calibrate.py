@@ -460,3 +460,9 @@ def test_the_anomaly_label_of_a_request_marks_kinds_too(tmp_path: Path) -> None:
     file = write(tmp_path / "t.csv", f"s,y,g\n{rows}")
     found = calibrate(file, Request.of(anomaly_label="fault"), score="s", label="y", kinds="g")
     assert found == calibrate(file, score="s", label="y", kinds="g", anomaly_label="fault")
+
+
+def test_braces_in_a_name_do_not_hide_the_score_that_is_no_number(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", '{"s{x}": 1, "y": 0}\n{"s{x}": "abc", "y": 1}\n')
+    with pytest.raises(InputError, match=r"column 's\{x\}' must hold numbers, got 'abc' in row 2"):
+        calibrate(file, score="s{x}", label="y")

@@ -19,7 +19,6 @@ from pac_wrap.base.text import listed, quoted
 from pac_wrap.detectors import safety, training
 from pac_wrap.detectors.scores import (
     AnomalyScorer,
-    Indices,
     Polarity,
     UnfittedError,
     anomaly_scores,
@@ -464,11 +463,8 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         # not all detectors compare names, and no function does; a detector that takes columns by name checks
         # them itself, in any order
         if seen is not None and names and names != list(seen) and not _takes_by_name(trained):
-            apart = {
-                "lacks": [one for one in seen if one not in names],
-                "adds": [one for one in names if one not in seen],
-            }
-            wrong = [f"{verb} {listed(ones)}" for verb, ones in apart.items() if ones]
+            lacks, adds = [one for one in seen if one not in names], [one for one in names if one not in seen]
+            wrong = [f"{verb} {listed(ones)}" for verb, ones in (("lacks", lacks), ("adds", adds)) if ones]
             raise InputError(
                 "the feature names should match those that were passed during fit, but X"
                 f" {' and '.join(wrong) or 'has them in another order'};"
@@ -501,7 +497,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
 
     def _given(
         self, X: Any, y: ArrayLike | None, units: GroupColumn | None, groups: GroupColumn | str | None
-    ) -> tuple[Any, NDArray[np.bool_], Indices | None, Any, tuple[str, ...]]:
+    ) -> tuple[Any, NDArray[np.bool_], NDArray[Any] | None, Any, tuple[str, ...]]:
         """Return the rows to certify with, a mask of anomalies, the units, the groups, and notes."""
         # bad parameters are refused before any time is spent on training
         GroupRequest(self._request(), self.together, self.pool)

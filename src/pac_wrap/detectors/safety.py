@@ -409,12 +409,11 @@ def check_training_rows(
             f"{count:,} of {_shape(X)[0]:,} calibration rows equal a training row: this is harmless if future"
             " rows repeat as often; if records were entered twice, the rates are worse than promised",
         )
-    harm = {
-        "held-out": "their error rates are too low, so measure",
-        "calibration": "the promise does not hold, so calibrate",
-    }
+    harm = "the promise does not hold, so calibrate"
+    if kind == "held-out":
+        harm = "their error rates are too low, so measure"
     warn(
-        f"{count:,} {kind} rows {where}; if they are the same records, {harm[kind]} on rows the detector has"
+        f"{count:,} {kind} rows {where}; if they are the same records, {harm} on rows the detector has"
         " not seen",
         OverlapWarning,
     )

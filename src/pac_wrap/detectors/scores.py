@@ -131,19 +131,15 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
     )
 
 
-def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
-    for name in names:
+def _method(detector: Any, *ways: str) -> Callable[[Any], Any]:
+    for name in ways:
         if hasattr(detector, name):
             method: Callable[[Any], Any] = getattr(detector, name)
             return method
-    remedy = (
-        "fit LocalOutlierFactor with novelty=True"
-        if hasattr(core_of(detector, trained=False), "novelty")
-        else "pass a function that returns one score per row instead"
-    )
-    raise DetectorError(
-        f"{detector_name(detector)} gives no scores: it has no {' or '.join(names)}; {remedy}"
-    )
+    remedy = "pass a function that returns one score per row instead"
+    if hasattr(core_of(detector, trained=False), "novelty"):
+        remedy = "fit LocalOutlierFactor with novelty=True"
+    raise DetectorError(f"{detector_name(detector)} gives no scores: it has no {' or '.join(ways)}; {remedy}")
 
 
 def class_scores(classifier: Any, X: Any) -> Scores:

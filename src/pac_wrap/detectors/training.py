@@ -121,10 +121,8 @@ def _drawn_units(
         # the same share of all units, or rows of either class would come from the wrong mixture of them;
         # here not all anomalies calibrate, so their share is that of the normal rows
         shares = [shares[0] if keep else max(shares)] * 2
-    sizes = [
-        round(share * np.count_nonzero(kind))
-        for kind, share in zip(kinds, [*shares, max(shares)], strict=True)
-    ]
+    counts = map(np.count_nonzero, kinds)
+    sizes = [round(share * count) for share, count in zip([*shares, max(shares)], counts, strict=True)]
     return _drawn(kinds, sizes, random)
 
 
@@ -157,9 +155,8 @@ def takes_labels(detector: Any) -> bool:
 
 def is_search(detector: Any) -> bool:
     """Return whether a detector searches for the best settings of another, as GridSearchCV does."""
-    return is_estimator(detector) and all(
-        hasattr(detector, name) for name in ("estimator", "scoring", "cv", "refit")
-    )
+    settings = ("estimator", "scoring", "cv", "refit")
+    return is_estimator(detector) and all(hasattr(detector, name) for name in settings)
 
 
 def train(
@@ -239,10 +236,8 @@ def _prepare(search: Any, X: Any, anomalous: Mask, polarity: Polarity, only_norm
     cv = StratifiedKFold(min(_FOLDS, int(few))) if search.cv is None else search.cv
     labels = anomalous.astype(int)
     folds = check_cv(cv, labels, classifier=True).split(X, labels)
-    search.set_params(
-        scoring=with_scoring(search, polarity).scoring,
-        cv=[(train[~anomalous[train]] if only_normal else train, test) for train, test in folds],
-    )
+    kept = [(train[~anomalous[train]] if only_normal else train, test) for train, test in folds]
+    search.set_params(scoring=with_scoring(search, polarity).scoring, cv=kept)
 
 
 def with_scoring(detector: Any, polarity: Polarity) -> Any:

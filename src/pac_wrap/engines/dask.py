@@ -390,18 +390,15 @@ def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, 
     readers = frames.import_package("dask.dataframe", "dask")
     paths, columns = [escape(str(file.absolute())) for file in files], list(wanted)
     meta = dict.fromkeys(("score", "label", "group")[: len(wanted)], "category") | {"score": "float64"}
-    packing: dict[str, Any] = {
-        "compression": "gzip" if layout.packed else None,
-        "blocksize": None if layout.packed or layout.array else _BLOCK,
-    }
+    packing: dict[str, Any] = {"compression": "gzip" if layout.packed else None}
+    packing["blocksize"] = None if layout.packed or layout.array else _BLOCK
     if reader == "read_json":
         engine = partial(_read_json, wanted=wanted)
         return readers.read_json(paths, lines=not layout.array, engine=engine, meta=meta, **packing)
     if reader == "read_parquet":
-        alone = {"partitioning": None}  # the name of a folder is no column
-        frame = readers.read_parquet(
-            paths, columns=columns, dtype_backend="pyarrow", blocksize=_BLOCK, dataset=alone
-        )
+        # the name of a folder is no column
+        kinds = {"dtype_backend": "pyarrow", "dataset": {"partitioning": None}}
+        frame = readers.read_parquet(paths, columns=columns, blocksize=_BLOCK, **kinds)
     else:
         # of the parsers that pandas has, Arrow's alone refuses rows that are too short
         how = {"dtype": str, "keep_default_na": False, "na_values": [""], "engine": "pyarrow"} | packing

@@ -1,6 +1,5 @@
 """Frames of points: calibrate, certify, decide and score them, whichever engine holds them."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -9,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from pac_wrap.base.arguments import Scores
+from pac_wrap.base.arguments import Scores, warn
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
@@ -226,12 +225,11 @@ class Engine(ABC):
             checks.refuse_narrower(kind, certificate, score)
         # nothing is computed yet, so it is unknown whether such a score occurs
         elif values := certificate.undecidable(kind):
-            warnings.warn(
+            warn(
                 f"column {score!r} holds {kind} scores, but the certificate needs {certificate.score_type}:"
                 f" scores rounded to {' or '.join(map(repr, values))} may get the wrong verdict; use"
                 f" unrounded scores, or calibrate on {kind} scores",
                 PrecisionWarning,
-                stacklevel=2,
             )
         return self.decided(df, certificate, score, group)
 

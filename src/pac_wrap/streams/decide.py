@@ -293,13 +293,9 @@ class JsonLines(_AnsweredLines):
                 [*(_cell(row.get(name)) or "" for name in self._names), *self.cells[code]]
                 for row, code in zip(batch.rows, codes, strict=True)
             )
-        return "".join(
-            [
-                # an object without a column has no comma before the first
-                text[:-1] + self._ends[code] if row else "{" + self._ends[code][1:]
-                for text, row, code in zip(batch.texts, batch.rows, codes, strict=True)
-            ]
-        )
+        ended = zip(batch.texts, batch.rows, [self._ends[code] for code in codes], strict=True)
+        # an object without a column has no comma before the first
+        return "".join([text[:-1] + end if row else "{" + end[1:] for text, row, end in ended])
 
     def to_parquet(self, target: Path, certificate: Decides, names: list[str], seen: Seen) -> Counted:
         """Write rows with their answers to a Parquet file; columns are texts unless all are numbers."""

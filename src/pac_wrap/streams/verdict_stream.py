@@ -1,6 +1,5 @@
 """Verdicts for endless streams of scores: batches in, verdicts out, in constant memory."""
 
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ON_MISSING, OnMissing, as_scores, check_choice, is_number
+from pac_wrap.base.arguments import ON_MISSING, OnMissing, as_scores, check_choice, is_number, warn
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificate import Certificate, no_certificate
 from pac_wrap.method.monitoring.monitor import Monitor
@@ -104,12 +103,11 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
             raise InputError(f"{error} (position {self.rows + _first_bad(batch):,} of the stream)") from error
         verdicts, missing = self._rule.decided(scores)
         if missing.size and not self.missing:
-            warnings.warn(
+            warn(
                 f"batch {number:,} has points without a score, the first at position"
                 f" {self.rows + int(missing[0]):,} of the stream; they get the verdict abstain and count as"
                 ' missing; on_missing="stop" refuses them',
                 MissingScoreWarning,
-                stacklevel=2,
             )
         anomalous = int(np.count_nonzero(verdicts == Verdict.ANOMALY))
         abstained = int(np.count_nonzero(verdicts == Verdict.ABSTAIN))

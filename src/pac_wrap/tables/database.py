@@ -227,10 +227,8 @@ def _times(factor: int, more: int = 0) -> Iterator[tuple[str, str]]:
 
 def _turned(by: int) -> tuple[str, str]:
     """Return the step that rotates the bits upwards."""
-    return (
-        f"((low << {by}) + (high >> {32 - by})) & {_LOW}",
-        f"((high << {by}) + (low >> {32 - by})) & {_LOW}",
-    )
+    low = f"((low << {by}) + (high >> {32 - by})) & {_LOW}"
+    return low, f"((high << {by}) + (low >> {32 - by})) & {_LOW}"
 
 
 def _count(condition: str) -> str:
@@ -354,10 +352,8 @@ class Remote(Parts):
             raise checks.no_rows([source.table])
         self._marks, sizes = self._divided(rows, anomaly_label)
         scored = [row for row in rows if _missing_in(row) < checks.whole_cell(row["points"])]
-        self.ends = (
-            min((checks.score_cell(row["lowest"]) for row in scored), default=None),
-            max((checks.score_cell(row["highest"]) for row in scored), default=None),
-        )
+        self._lowest = min((checks.score_cell(row["lowest"]) for row in scored), default=None)
+        self._highest = max((checks.score_cell(row["highest"]) for row in scored), default=None)
         self.score_type: ScoreType = "float32" if rows[0]["score_type"] in _NARROW else "float64"
         super().__init__(sizes, (0,) * len(sizes))
 
@@ -397,7 +393,7 @@ class Remote(Parts):
 
     def origin(self) -> dict[str, Any]:
         origin = {"score": self._source.score, "tables": (self._source.table,), "engine": "sql"}
-        return origin | {"lowest": self.ends[0], "highest": self.ends[1]}
+        return origin | {"lowest": self._lowest, "highest": self._highest}
 
     def find(self, ranks: Iterable[Rank]) -> None:
         """Find the scores at some ranks; the first time, also those that show scores upside down."""

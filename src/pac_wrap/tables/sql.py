@@ -255,11 +255,9 @@ def join_sql(
     column = f"scores.{quote_name(group, dialect)}"
     missing, number = compared_column(score, dialect, "scores.")
     key = f"CASE WHEN {column} IS NULL THEN 'n' ELSE 'v' || CAST({column} AS {text}) END"
-    cases = (
-        (f"rules.all_normal OR {number} < rules.normal_below", 0),
-        (f"NOT rules.never AND {number} >= rules.anomaly_from", 1),
-    )
-    verdict = _verdict(f"rules.never IS NULL OR {missing}", cases, margin="  ")
+    normal = f"rules.all_normal OR {number} < rules.normal_below", 0
+    alarm = f"NOT rules.never AND {number} >= rules.anomaly_from", 1
+    verdict = _verdict(f"rules.never IS NULL OR {missing}", (normal, alarm), margin="  ")
     yield (
         f"SELECT scores.*,\n  {verdict} AS verdict\n"
         f"FROM scores LEFT JOIN {name} AS rules\n  ON rules.group_key = {key};"

@@ -90,11 +90,8 @@ def found_files(paths: Sequence[str], start: bytes = b"") -> Iterator[FoundFiles
         for alike in _same_content(files):
             names = [found.source_names[files.index(one)] for one in alike]
             shown = " and ".join("standard input" if name == "-" else name for name in names)
-            warnings.warn(
-                f"{shown} have the same content; if that is one table twice, its rows count twice",
-                PACWrapWarning,
-                stacklevel=2,
-            )
+            twice = f"{shown} have the same content; if that is one table twice, its rows count twice"
+            warnings.warn(twice, PACWrapWarning, stacklevel=2)
         yield found
 
 
@@ -164,10 +161,8 @@ def _spooled(scratch: Path, start: bytes) -> Path:
         first = copy.read(_BLOCK)
     if not first:
         raise InputError(text_format.EMPTY_INPUT)
-    suffix = (
-        ".parquet" if first[:4] == text_format.PARQUET else ".jsonl" if text_format.is_json(first) else ".csv"
-    )
-    return target.rename(target.with_suffix(suffix))
+    suffix = ".jsonl" if text_format.is_json(first) else ".csv"
+    return target.rename(target.with_suffix(".parquet" if first[:4] == text_format.PARQUET else suffix))
 
 
 def _ending(file: Path) -> str:
@@ -467,13 +462,12 @@ class Table:
                 raise checks.no_rows(self.names)
             if bad or (count and on_missing == "stop"):
                 csv_files.refuse_scores(self.csv_files, score)
-                numbered = (
-                    f"SELECT row_number() OVER () AS row, {text} AS text, {wrong} AS bad, {missing} AS gone"
-                )
-                first = f"SELECT row, text FROM ({numbered} FROM source) WHERE {{}} ORDER BY row LIMIT 1"
-                for row, value in table.rows(first.format("bad")):
+                marked = f"{text} AS text, {wrong} AS bad, {missing} AS gone"
+                numbered = f"SELECT row, text FROM (SELECT row_number() OVER () AS row, {marked} FROM source)"
+                for row, value in table.rows(f"{numbered} WHERE bad ORDER BY row LIMIT 1"):
                     raise checks.not_a_number(score, value, row)
-                raise checks.missing_scores(score, count, rows, table.rows(first.format("gone"))[0][0])
+                ((row, _),) = table.rows(f"{numbered} WHERE gone ORDER BY row LIMIT 1")
+                raise checks.missing_scores(score, count, rows, row)
         return rows, count, *others
 
     def expect(self, rows: int) -> None:

@@ -141,12 +141,8 @@ def _fast() -> tuple[str, ...]:
     # more threads read no faster from most disks, and would need more than a gigabyte
     threads = min(usable_cores(), 4)
     # each thread that reads a CSV needs its own buffers; the rest is spilled to disk
-    return (
-        f"threads = {threads}",
-        f"memory_limit = '{300 + 100 * threads}MB'",
-        "preserve_insertion_order = false",
-        f"{_DISABLED}'",
-    )
+    memory = f"memory_limit = '{300 + 100 * threads}MB'"
+    return f"threads = {threads}", memory, "preserve_insertion_order = false", f"{_DISABLED}'"
 
 
 # the error of a query for a cell of another type than expected
