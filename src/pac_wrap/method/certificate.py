@@ -623,7 +623,8 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         effective size of more than half the number of points counts as the whole number.
         """
         taken, found = self.sampling, []
-        for label in LABELS if taken is not None and not self.uncertified else ():
+        in_time = taken is not None and self.units is None
+        for label in LABELS if in_time and not self.uncertified else ():
             clause = self._binding(label)
             budget, effective = clause.budget, getattr(taken, f"effective_{label}")
             if budget is None or budget.errors is None:

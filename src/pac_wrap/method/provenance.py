@@ -238,7 +238,8 @@ class Sampling:
 
     `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random",
     "series" if whole series calibrate, or "none" if every window does. An effective sample size is None if it
-    is unknown. The errors are the calibration points that the rule misjudges.
+    is unknown. The errors are the calibration points that the rule misjudges. Windows in units have neither;
+    `unit` is the number of steps of a block that is a unit, 0 if a series is one, and None otherwise.
     """
 
     length: int
@@ -251,10 +252,11 @@ class Sampling:
     effective_anomalous: float | None
     errors_normal: int | None = field(default=None, metadata=_OPTIONAL)
     errors_anomalous: int | None = field(default=None, metadata=_OPTIONAL)
+    unit: int | None = field(default=None, metadata=_OPTIONAL)
 
     def __post_init__(self) -> None:
         needed = ("length", "every", "gap")
-        for name in (*needed, "block", "errors_normal", "errors_anomalous"):
+        for name in (*needed, "block", "errors_normal", "errors_anomalous", "unit"):
             if (value := getattr(self, name)) is not None or name in needed:
                 object.__setattr__(self, name, check_count(name, value))
         check_choice("reduce", self.reduce, ("max", "mean", "last"))
@@ -286,6 +288,8 @@ class Sampling:
             "series": "split by whole series",
             "none": "all of them calibrate",
         }.get(self.split, f"split in blocks of {self.block or 0:,} steps with a gap of {self.gap:,}")
+        if self.unit is not None:
+            split += f"; a unit is {f'a block of {self.unit:,} steps' if self.unit else 'a series'}"
         if self.length == 1:
             return f"{'every step' if self.every == 1 else f'one in every {self.every:,} steps'}, {split}"
         return f"windows of {self.length:,} in every {self.every:,} steps ({self.reduce}), {split}"

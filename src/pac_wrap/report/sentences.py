@@ -347,8 +347,8 @@ def facts(certificate: Certificate) -> Iterator[Fact]:
     yield from facts_of("binds", list(binding_words(certificate)) if kinds else [])
     if certificate.units is not None:
         yield from facts_of("units", [str(one) for one in certificate.units.counted])
-    if certificate.sampling is not None:
-        yield from facts_of("series", (str(certificate.sampling), certificate.sampling.worth))
+    if (taken := certificate.sampling) is not None:
+        yield from facts_of("series", (str(taken), *[taken.worth] * (certificate.units is None)))
     for name, one in (("weights", certificate.weighting), ("lineage", certificate.lineage)):
         yield from facts_of(name, [str(one)] * (one is not None))
     if overlap.single or overlap.tried(certificate.guarantee, claim.sizes) > 1:
@@ -390,8 +390,8 @@ def assumed(certificate: Certificate) -> tuple[str, ...]:
     if certificate.by_kind:
         return *texts, _mixture(certificate)
     texts += [f"the promise tolerates this, {text}" for text in certificate.guarantee.tolerance]
-    if certificate.sampling is not None:
-        texts.append(f"the points are {certificate.sampling}; {certificate.sampling.worth}")
+    if (taken := certificate.sampling) is not None:
+        texts.append(f"the points are {taken}" + f"; {taken.worth}" * (certificate.units is None))
     if certificate.weighting is not None:
         texts.append(str(certificate.weighting))
     return *texts, *((certificate.provenance or Provenance()).notes or ())

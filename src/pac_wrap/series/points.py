@@ -1,7 +1,7 @@
 """Windows as calibration points: scores, labels and places in time, of one series or of several."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
@@ -11,13 +11,15 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base import arguments
-from pac_wrap.base.text import quoted
+from pac_wrap.base.text import amount, quoted
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.calibrate import Request, certify_classes, warned
 from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.groups.units import as_units, certify_units, counted_as
+from pac_wrap.method.groups.values import GroupColumn, shown
 from pac_wrap.method.metrics import ViolationRate
 from pac_wrap.method.promise import OF_SERIES, Guarantee, as_guarantee, assumed
-from pac_wrap.method.provenance import Reduce, Sampling
+from pac_wrap.method.provenance import Day, Event, Reduce, Sampling
 from pac_wrap.method.rule import Thresholds, Verdict, find_thresholds
 from pac_wrap.series.dependence import Dependence, EffectiveSize, Indices, dependence, effective_size
 from pac_wrap.tails.bounds import min_samples
@@ -106,6 +108,46 @@ class Points:
         (array([1, 9]), 74)
         """
         return _division(self, random, calibration, block, gap, by_series)(random)
+
+    def units(self, units: str | int | GroupColumn) -> NDArray[Any]:
+        """Return the unit and the event of each point, as a certificate's `verify` and `evaluate` take them.
+
+        An event is a run of neighbouring points of one class in one unit; it has a number.
+
+        Parameters
+        ----------
+        units : "series", int, or array-like
+            What is a unit: a series, a block of so many steps (in which a point begins), or, as an array, the
+            unit of each point.
+
+        Examples
+        --------
+        >>> points = window_points([0.1, 0.7, 0.9, 0.2, 0.3, 0.8], [0, 1, 1, 0, 0, 1])
+        >>> points.units(3).T.tolist()
+        [[0, 0, 0, 1, 1, 1], [0, 1, 1, 2, 2, 3]]
+        """
+        names: Sequence[Any] = range(self.scores.size)
+        if isinstance(units, str):
+            if units != "series" or len(self.names) < 2:
+                raise InputError(
+                    'units must be "series" for points of several series, the steps of a block, or an array'
+                    f" with the unit of each point; got {quoted(units)} for {len(self.names):,} series"
+                )
+            codes = self.series
+            names = self.names if len(set(self.names)) == len(self.names) else names
+        elif isinstance(units, int | np.integer) or not np.ndim(units):
+            block = arguments.check_positive("units", units)  # type: ignore[arg-type]
+            if block < self.length:
+                raise InputError(
+                    f"units must be blocks of at least a window, {self.length:,} steps, got {block:,};"
+                    " choose larger blocks"
+                )
+            changes = np.diff(self.positions // block, prepend=0) | np.diff(self.series, prepend=0)
+            codes = np.cumsum(changes > 0)
+        else:
+            codes, names = as_units(units, self.scores, self.scores.size, "points")
+        apart = (np.diff(self.positions) != self.every) | (np.diff(self.labels) != 0) | (np.diff(codes) != 0)
+        return np.column_stack([np.array(names, dtype=object)[codes], np.cumsum(np.r_[False, apart])])
 
     def violation(
         self,
@@ -415,12 +457,15 @@ def calibrate_points(
     *,
     split: SeriesSplit | None = None,
     overlap: str | Overlap | None = None,
+    units: str | int | GroupColumn | None = None,
+    per: Event | Day | Iterable[Event | Day] | None = None,
 ) -> Certificate:
     """Return the certificate of the calibration part of windows, or of all windows without a split.
 
     It assumes mixing instead of independence, and its `sampling` describes the windows. A `DependenceWarning`
     tells if n overstates the evidence, and what would help: if the effective sample size of a class is less
-    than half its number of points, or unknown, or if all anomalies belong to one or two events.
+    than half its number of points, or unknown, or if all anomalies belong to one or two events. With `units`
+    it assumes independent units instead, and warns of no dependence: eq. (151).
 
     Parameters
     ----------
@@ -430,11 +475,17 @@ def calibrate_points(
         The promises to certify, and the strategy for overlapping classes; see `calibrate`.
     split : SeriesSplit, optional
         The division whose calibration part is used; by default all points calibrate.
+    units : "series", int, or array-like, optional
+        What is independent: whole series, blocks of so many steps, or the unit of each point; see
+        `Points.units`. A split must leave each unit on one side.
+    per : Event, Day, or both, optional
+        With `units`: what counts instead of windows. With `Event`, each run of neighbouring anomalous windows
+        in one unit is noticed or missed; with `Day`, units with more false alarms than allowed count.
 
     Raises
     ------
     InputError
-        If the split was made from other points.
+        If the split was made from other points, or divides a unit.
 
     Examples
     --------
@@ -456,6 +507,25 @@ def calibrate_points(
             f"split must divide these {points.scores.size:,} points, but names point {calibrating[-1]:,};"
             " make it from these points"
         )
+    divided = ("none", 0, None) if split is None else (split.kind, split.gap, split.block)
+    if units is not None:
+        column = points.units(units)
+        steps = 0 if isinstance(units, str) else int(units) if isinstance(units, int | np.integer) else None
+        if split is not None and (cut := {*column[split.calibration, 0]} & {*column[split.test, 0]}):
+            whole = {None: "a split of them", 0: "by_series=True"}.get(steps, f"block={steps}")
+            raise InputError(
+                f"{amount(len(cut), 'unit')} on both sides of the split, such as {shown(min(cut, key=str))};"
+                f" divide whole units, with {whole}"
+            )
+        among = slice(None) if calibrating is None else calibrating
+        request = replace(Request.of(guarantee, overlap), anomaly_label=1)
+        own = points.scores[among], points.labels[among], column[among]
+        made = warned(certify_units(request, *own, counted_as(per)))
+        missing = [None, None, None, None, steps]
+        taken = Sampling(points.length, points.every, points.reduce, *divided, *missing)
+        return replace(made, sampling=taken)
+    if per is not None:
+        raise InputError("per is for units; give units too, or remove it")
     classes = [points.scores[points.of_class(anomalous, calibrating)] for anomalous in (False, True)]
     certificate = warned(certify_classes(Request.of(guarantee, overlap).fixed, *classes, draws=False))
     found = [
@@ -471,7 +541,6 @@ def calibrate_points(
         text = one.warning(name, points.every, min_samples(budget.rate, budget.delta), unit)
         if text is not None:
             warnings.warn(text, DependenceWarning, stacklevel=2)
-    divided = ("none", 0, None) if split is None else (split.kind, split.gap, split.block)
     effective = (one.effective for one in found)
     misjudged = (
         int(np.count_nonzero(certificate.rule.verdicts(scores) == wrong))

@@ -88,14 +88,14 @@ def certify_units(
 ) -> Certificate:
     """Return the certificate of points in units; with `counted`, in the order of an earlier certificate."""
     given, values, mask = as_labelled(scores, labels, request.anomaly_label)
-    found = as_units(units, scores, values.size)
+    found, events = _with_events(units, scores, values.size)
     counted = counted or Units(None)
     of_class = [np.flatnonzero(mask == side) for side in (False, True)]
     numbers = [np.bincount(found.codes[rows], minlength=len(found.values)) for rows in of_class]
     both = int(np.count_nonzero(np.minimum(*numbers)))
     _check_request(request, both)
     chosen = [
-        _one_each(given[rows], found.codes[rows], how)
+        _one_each(given[rows], found.codes[rows], how, events[rows])
         for rows, how in zip(of_class, (counted.day, counted.event), strict=True)
     ]
     tested = [bool((np.bincount(codes) > 1).any()) if codes.size else False for _, codes in chosen]
@@ -146,7 +146,8 @@ def measured_units(
     counted = certificate.units.day, certificate.units.event
     for clause, own, of, how, error in zip(certificate.clauses, scores, units, counted, (1, 0), strict=True):
         values = as_scores(own, f"{clause.of.label} scores", missing=True)
-        some, codes = _one_each(values, as_units(of, own, values.size).codes, how)
+        in_units, events = _with_events(of, own, values.size)
+        some, codes = _one_each(values, in_units.codes, how, events)
         verdicts = certificate.verdicts(some)
         rate, shares = _rate_of(verdicts == error, codes, confidence)
         ceiling, level = clause.ceiling if clause.kept else None, _SIGNIFICANT / 2
@@ -215,6 +216,20 @@ def as_units(units: GroupColumn, beside: Any, rows: int, name: str = "scores") -
     return found
 
 
+def _with_events(units: GroupColumn, beside: Any, rows: int) -> tuple[Coded, Codes]:
+    """Return the units and the number of each row's event: its unit, if units are not pairs with an event."""
+    shape = np.shape(units if hasattr(units, "ndim") else np.asarray(units, dtype=object))
+    if len(shape) != 2:
+        found = as_units(units, beside, rows)
+        return found, found.codes
+    if shape[1] != 2:
+        raise InputError(
+            f"units must be one column, or pairs of a unit and an event, got {shape[1]:,} columns"
+        )
+    found, events = (as_units(one, beside, rows) for one in np.asarray(units).T)
+    return found, found.codes * len(events.values) + events.codes
+
+
 def _check_request(request: Request, both: int) -> None:
     """Refuse promises and strategies without a proof for units."""
     refuse_tolerance(request.guarantee, "a promise about units", "remove both")
@@ -230,7 +245,9 @@ def _check_request(request: Request, both: int) -> None:
         )
 
 
-def _one_each(scores: NDArray[Any], codes: Codes, how: Day | Event | None) -> tuple[NDArray[Any], Codes]:
+def _one_each(
+    scores: NDArray[Any], codes: Codes, how: Day | Event | None, events: Codes
+) -> tuple[NDArray[Any], Codes]:
     """Return the score of each event or day and its unit; points as they are if points count.
 
     It is the n-th largest of its first points, -inf if there are fewer.
@@ -238,17 +255,18 @@ def _one_each(scores: NDArray[Any], codes: Codes, how: Day | Event | None) -> tu
     if how is None:
         return scores, codes
     n, first = (how.more_than + 1, None) if isinstance(how, Day) else (how.alarms, how.first)
-    by_unit = np.argsort(codes, kind="stable")
-    units, starts, sizes = np.unique(codes[by_unit], return_index=True, return_counts=True)
+    each = codes if isinstance(how, Day) else events
+    by_one = np.argsort(each, kind="stable")
+    _, starts, sizes = np.unique(each[by_one], return_index=True, return_counts=True)
     if first is not None:
-        by_unit = by_unit[np.arange(by_unit.size) - np.repeat(starts, sizes) < first]
-        units, starts, sizes = np.unique(codes[by_unit], return_index=True, return_counts=True)
-    falling = by_unit[np.lexsort((-scores[by_unit], codes[by_unit]))]
+        by_one = by_one[np.arange(by_one.size) - np.repeat(starts, sizes) < first]
+        _, starts, sizes = np.unique(each[by_one], return_index=True, return_counts=True)
+    falling = by_one[np.lexsort((-scores[by_one], each[by_one]))]
     kind = scores.dtype if scores.dtype.kind == "f" else np.dtype(np.float64)
-    found = np.full(units.size, -np.inf, dtype=kind)
+    found = np.full(starts.size, -np.inf, dtype=kind)
     enough = sizes >= n
     found[enough] = scores[falling[starts[enough] + n - 1]]
-    return found, units
+    return found, codes[by_one[starts]]
 
 
 def _test_of(scores: NDArray[Any], codes: Codes, units: Coded, order: str, normal: bool) -> UnitTest:
