@@ -1,4 +1,4 @@
-"""Put the pages of `results` together: docs/reproduction.md, docs/adbench.md and a table in the README.
+"""Put the pages of `results` together: docs/reproduction.md, docs/adbench.md, and tables in two other pages.
 
 No number is typed here. Usage: python docs/reproduction/build.py
 """
@@ -15,10 +15,12 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "reproduction.md"
 ADBENCH = HERE.parent / "adbench.md"
 README = HERE.parents[1] / "README.md"
+SERIES = HERE.parent / "guide" / "series.md"
 RESULTS = HERE.parents[1] / "results"
 WIDTH = 140
 LINK = re.compile(r"(!\[[^\]]*\]\()")
 BLOCK = re.compile(r"(<!-- adbench -->\n).*?(<!-- end of adbench -->)", re.DOTALL)
+UNITS = re.compile(r"(<!-- units -->\n).*?(<!-- end of units -->)", re.DOTALL)
 # thresholds that the README names: their names in the README, and the rates they are set up for
 NAMED = {
     "contamination 0.1": ("PyOD's contamination, 0.1", "10 % alarms"),
@@ -67,6 +69,24 @@ def with_adbench(readme: str, results: Path) -> str:
     if BLOCK.search(readme) is None:
         raise SystemExit("the README needs the lines <!-- adbench --> and <!-- end of adbench -->")
     return BLOCK.sub(lambda found: f"{found[1]}{_block(results)}{found[2]}", readme)
+
+
+def with_units(guide: str, results: Path) -> str:
+    """Return the guide to series with the table of the study of units between its two marks."""
+    if UNITS.search(guide) is None:
+        raise SystemExit("the guide to series needs the lines <!-- units --> and <!-- end of units -->")
+    heads = "series", "held out", "unit", "promise about", *(f"{rate} exceeded" for rate in ("FPR", "FNR"))
+    lines = [
+        f"| {' | '.join([*heads, 'warned', 'nothing promised'])} |",
+        f"|{'---|' * 4}{'---:|' * 4}",
+    ]
+    for row in _rows(results, "broken", "units"):
+        counts = [(row[f"{rate} exceeded count"], row[f"{rate} exceeded n"]) for rate in ("FPR", "FNR")]
+        rates = [f"{count} of {n}" if n else "\N{EN DASH}" for count, n in counts]
+        shares = [_percent(row[name]) for name in ("warned", "nothing promised")]
+        said = [row[name] for name in ("data", "held out", "unit", "promise about")]
+        lines.append(f"| {' | '.join([*said, *rates, *shares])} |")
+    return UNITS.sub(lambda found: "\n".join([found[1], *lines, "", found[2]]), guide)
 
 
 def _block(results: Path) -> str:
@@ -125,8 +145,8 @@ def _percent(share: str) -> str:
     return f"{value:.0f} %" if value >= 0.95 or value == 0 else f"{value:.1f} %"
 
 
-def _rows(results: Path, table: str) -> list[dict[str, str]]:
-    with (results / f"adbench-{table}.csv").open(encoding="utf-8", newline="") as text:
+def _rows(results: Path, table: str, question: str = "adbench") -> list[dict[str, str]]:
+    with (results / f"{question}-{table}.csv").open(encoding="utf-8", newline="") as text:
         return list(csv.DictReader(text))
 
 
@@ -135,3 +155,5 @@ if __name__ == "__main__":
     ADBENCH.write_text(build_adbench(RESULTS), encoding="utf-8", newline="\n")
     readme = with_adbench(README.read_text(encoding="utf-8"), RESULTS)
     README.write_text(readme, encoding="utf-8", newline="\n")
+    guide = with_units(SERIES.read_text(encoding="utf-8"), RESULTS)
+    SERIES.write_text(guide, encoding="utf-8", newline="\n")

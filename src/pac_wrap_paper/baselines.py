@@ -29,22 +29,8 @@ def cpad_budget(n: int, rate: float, delta: float | None = None) -> int | None:
 
     Parameters
     ----------
-    n : int
-        How many points of one class calibrate.
-    rate : float
-        The ceiling of the error rate.
-    delta : float, optional
-        Not used; it is there so that this can stand in for `error_budget`.
-
-    Returns
-    -------
-    int or None
-        The errors tolerated, or None if n is too small for the rate.
-
-    Raises
-    ------
-    InputError
-        If n or the rate breaks a rule.
+    n, rate, delta : int, float, float
+        How many points calibrate, the ceiling, and what is not used but stands there for `error_budget`.
 
     Examples
     --------
@@ -64,20 +50,8 @@ def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = 
 
     Parameters
     ----------
-    normal, anomalous : array-like
-        Calibration scores of the two classes.
-    guarantee : Guarantee, optional
-        The ceilings; its deltas are not used.
-
-    Returns
-    -------
-    Rule
-        It decides where both thresholds agree, and abstains between them.
-
-    Raises
-    ------
-    InputError
-        If the scores break a rule.
+    normal, anomalous, guarantee : array-like, array-like, Guarantee
+        Calibration scores of the two classes, and the ceilings; the deltas are not used.
 
     Examples
     --------
@@ -108,16 +82,6 @@ def f1_max(normal: ArrayLike, anomalous: ArrayLike) -> Rule:
     normal, anomalous : array-like
         Scores of the two classes.
 
-    Returns
-    -------
-    Rule
-        One threshold, which abstains on nothing.
-
-    Raises
-    ------
-    InputError
-        If there is no anomalous score.
-
     Examples
     --------
     >>> f1_max([0.0, 1.0, 2.0], [2.0, 3.0, 4.0])
@@ -141,20 +105,8 @@ def percentile(normal: ArrayLike, contamination: float = 0.05) -> Rule:
 
     Parameters
     ----------
-    normal : array-like
-        Scores of normal points.
-    contamination : float
-        The share of them that raises an alarm.
-
-    Returns
-    -------
-    Rule
-        One threshold, which abstains on nothing.
-
-    Raises
-    ------
-    InputError
-        If there is no normal score, or the share is not between 0 and 1.
+    normal, contamination : array-like, float
+        Scores of normal points, and the share of them that raises an alarm.
 
     Examples
     --------

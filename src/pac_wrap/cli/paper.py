@@ -26,7 +26,9 @@ _LONGEST_LINE: Final = 4200
 def reproduce(
     questions: Annotated[
         list[str],
-        Argument(help="Experiments: q1, q2, q3, q4, shift, nasa, smd, watch, groups, adbench, or all."),
+        Argument(
+            help="Experiments: q1, q2, q3, q4, shift, nasa, smd, watch, groups, units, adbench, or all."
+        ),
     ],
     trials: int | None = option(
         "Number of simulated calibrations (by default 4000), splits in q2 (5), seeds in nasa or smd (3),"

@@ -472,7 +472,8 @@ def calibrate_labelled(
         The kind of each point, for ceilings of every kind, as in `calibrate`; empty in a class without kinds.
     units : array-like, optional
         The unit of each point, such as a machine, a patient or a day. Units are independent, their points
-        need not be. The promise is then about a random point of a random future unit: eq. (151).
+        need not be. The promise is then about a random point of a random future unit: eq. (151). Two columns
+        are a unit and an event in it, for units with several events.
     per : Event, Day, or both, optional
         With `units`: what counts instead of points. With `Event`, anomalies are events, each a unit, which
         are noticed or missed; with `Day`, days with more false alarms than allowed count.

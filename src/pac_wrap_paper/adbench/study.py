@@ -489,10 +489,7 @@ def _ours(summary: Summary) -> Iterator[str]:
 
 
 def _costs(summary: Summary, boards: Sequence[Board]) -> Iterator[str]:
-    decided, conformal = (
-        summary.mean_of("abstain", "decided"),
-        summary.mean_of("conformal (crepes)", "decided"),
-    )
+    decided, conformal = (summary.mean_of(one, "decided") for one in ("abstain", "conformal (crepes)"))
     low = [board for board in boards if mean([one.decided for one in board.standings]) < 0.5]
     best = mean([board.best("decided").decided for board in boards])
     yield (

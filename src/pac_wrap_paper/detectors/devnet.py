@@ -120,19 +120,13 @@ class DevNet(BaseEstimator):
 
     Parameters
     ----------
-    hidden : int
-        Units of the hidden layer.
-    l2 : float
-        Penalty on the squared weights of the hidden layer.
-    margin : float
-        By how many standard deviations anomalies are to exceed the reference scores.
-    references : int
-        How many reference scores are drawn.
-    epochs, batches, batch_size : int
-        Training takes `epochs` times `batches` steps. Half of each batch are known anomalies and half are
-        unlabelled rows, drawn with replacement.
-    learning_rate : float
-        Step size of RMSprop.
+    hidden, l2 : int, float
+        Units of the hidden layer, and the penalty on its squared weights.
+    margin, references : float, int
+        By how many standard deviations anomalies are to exceed reference scores, and how many are drawn.
+    epochs, batches, batch_size, learning_rate : int, int, int, float
+        Training takes `epochs` times `batches` steps of RMSprop. Half of each batch are known anomalies and
+        half are unlabelled rows, drawn with replacement.
     random_state : int, RandomState, Generator or None
         Fixes the initial weights, the reference scores and the batches.
     progress : callable or None
@@ -177,20 +171,7 @@ class DevNet(BaseEstimator):
         self.learning_rate, self.random_state, self.progress = learning_rate, random_state, progress
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Train the network and return it.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (rows, features)
-            The training rows.
-        y : array-like of 0 and 1
-            1 for a known anomaly, 0 for an unlabelled row, which is mostly normal.
-
-        Raises
-        ------
-        InputError
-            If a parameter breaks a rule, a class is missing, or the loss does not stay finite.
-        """
+        """Train the network on rows with 1 for a known anomaly and 0 for an unlabelled row; return it."""
         self._check_parameters()
         check_aligned("X", X, "y", y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
@@ -206,13 +187,7 @@ class DevNet(BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Return one score per row, higher for a more anomalous row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (rows, features)
-            Rows with the features of `fit`.
-        """
+        """Return one score per row, higher for a more anomalous row."""
         check_is_fitted(self, "parameters_")
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         scores = np.empty(X.shape[0])

@@ -271,19 +271,7 @@ class SequenceDetector(BaseEstimator, ABC):
     _own_counts: tuple[str, ...]
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Train on one series that is mostly normal, and return the detector.
-
-        Parameters
-        ----------
-        X : array-like of shape (steps, columns)
-            One series; a one-dimensional one is one column.
-        y : ignored
-
-        Raises
-        ------
-        InputError
-            If a parameter breaks a rule, or the series is too short or not finite.
-        """
+        """Train on one series of shape (steps, columns) that is mostly normal, and return the detector."""
         torch = import_torch()
         self._check_parameters()
         series = as_series(X)
@@ -347,17 +335,8 @@ class SequenceDetector(BaseEstimator, ABC):
         """Return one score per step, higher for a more anomalous step.
 
         A score depends on its own step and those before it, never on later ones. The first `warm_up_` steps
-        have too short a past: their scores are NaN, so leave them out before calibrating.
-
-        Parameters
-        ----------
-        X : array-like of shape (steps, columns)
-            One series with the columns of `fit`, longer than the warm-up.
-
-        Raises
-        ------
-        InputError
-            If the series has other columns, or is too short for a single score.
+        have too short a past: their scores are NaN, so leave them out before calibrating. X is one series
+        with the columns of `fit`, longer than the warm-up.
         """
         check_is_fitted(self, "network_")
         torch = import_torch()
@@ -392,13 +371,7 @@ class SequenceDetector(BaseEstimator, ABC):
         return -self.decision_function(X)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the trained detector to a file, whole or not at all; it holds numbers only, no code.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
-        """
+        """Write the trained detector to a file, whole or not at all; it holds numbers only, no code."""
         check_is_fitted(self, "network_")
         parameters = {name: value for name, value in self.get_params().items() if name != "progress"}
         if not isinstance(self.random_state, (int, np.integer)):
@@ -423,13 +396,7 @@ class SequenceDetector(BaseEstimator, ABC):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Return the detector that `save` wrote; it gives the same scores.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, is damaged, or holds a detector of another class.
-        """
+        """Return the detector that `save` wrote; it gives the same scores."""
         torch = import_torch()
         header, arrays = _read_archive(path)
         if header.get("detector") != cls.__name__:
@@ -541,34 +508,27 @@ class LSTMEncoderDecoder(SequenceDetector):
 
     Parameters
     ----------
-    length : int
-        Steps of a window.
+    length, recent : int
+        Steps of a window, and the steps at its end, at most `length`, whose errors make the score.
     target : int, sequence of int or None
         The columns that are rebuilt and scored, counted from 0; None stands for all. Leave out those that are
         only read, such as commands: standardised, a rare command has errors that drown all others.
-    recent : int
-        Steps at the end of a window whose errors make the score, at most `length`.
-    hidden : int
-        Units of each layer. They are the bottleneck: with too many, anomalies are rebuilt as well.
-    layers : int
-        Layers of the encoder and of the decoder.
+    hidden, layers : int
+        Units of each layer (the bottleneck: with too many, anomalies are rebuilt as well), and layers of the
+        encoder and of the decoder.
     epochs, patience : int
         Training takes at most `epochs` rounds and stops after `patience` rounds without less validation loss;
         the best weights are kept.
     batch_size, learning_rate : int, float
         Windows per step, and the step size of Adam.
-    windows_per_epoch : int
-        At most this many windows, drawn afresh, are used in one epoch, which bounds the time of long series.
-    stride : int
-        Training windows start this many steps apart.
-    validation : float
-        Share of the series, at its end, that is kept for early stopping; 0 trains on all of it.
-    scale : bool
-        Whether each column is standardised by the mean and standard deviation of the training series.
-    device : str
-        A device of torch; "auto" is a CUDA device if there is one, else the processor.
-    threads : int
-        Threads of torch while it trains and scores; networks this small are fastest with one.
+    windows_per_epoch, stride : int
+        The most windows, drawn afresh, that one epoch uses, and the steps from one start to the next.
+    validation, scale : float, bool
+        Share of the series, at its end, that is kept for early stopping (0 trains on all of it), and whether
+        each column is standardised by the mean and standard deviation of the training series.
+    device, threads : str, int
+        A device of torch ("auto" is a CUDA device if there is one, else the processor), and its threads;
+        networks this small are fastest with one.
     random_state : int, RandomState, Generator or None
         Fixes the initial weights and the batches. torch's global state is neither used nor changed.
     progress : callable or None
@@ -616,12 +576,8 @@ class LSTMEncoderDecoder(SequenceDetector):
     ) -> None:
         self.length, self.target, self.recent = length, target, recent
         self.hidden, self.layers, self.epochs, self.patience = hidden, layers, epochs, patience
-        self.batch_size, self.learning_rate, self.windows_per_epoch = (
-            batch_size,
-            learning_rate,
-            windows_per_epoch,
-        )
-        self.stride, self.validation, self.scale = stride, validation, scale
+        self.batch_size, self.learning_rate, self.stride = batch_size, learning_rate, stride
+        self.windows_per_epoch, self.validation, self.scale = windows_per_epoch, validation, scale
         self.device, self.threads, self.random_state, self.progress = device, threads, random_state, progress
 
     def _check_parameters(self) -> None:
@@ -655,10 +611,8 @@ class LSTMForecaster(SequenceDetector):
 
     Parameters
     ----------
-    length : int
-        Steps of the past that a prediction is made from.
-    horizon : int
-        Steps ahead that are predicted from each past.
+    length, horizon : int
+        Steps of the past that a prediction is made from, and steps ahead that are predicted from it.
     target : int, sequence of int or None
         The columns that are predicted, counted from 0; None stands for all.
     smoothing : float
@@ -674,9 +628,7 @@ class LSTMForecaster(SequenceDetector):
     Attributes
     ----------
     warm_up_ : how many steps at the start of a series score NaN, having no past: length + horizon - 1
-    loss_curve_, validation_curve_ : the mean squared error of each epoch on the two parts of the series
-    best_epoch_ : the epoch, counted from 1, whose weights were kept
-    network_, scaling_, n_features_in_ : the trained layers, the scales of the columns and their number
+        The others are those of `LSTMEncoderDecoder`.
 
     Examples
     --------
@@ -715,12 +667,8 @@ class LSTMForecaster(SequenceDetector):
     ) -> None:
         self.length, self.horizon, self.target, self.smoothing = length, horizon, target, smoothing
         self.hidden, self.layers, self.epochs, self.patience = hidden, layers, epochs, patience
-        self.batch_size, self.learning_rate, self.windows_per_epoch = (
-            batch_size,
-            learning_rate,
-            windows_per_epoch,
-        )
-        self.stride, self.validation, self.scale = stride, validation, scale
+        self.batch_size, self.learning_rate, self.stride = batch_size, learning_rate, stride
+        self.windows_per_epoch, self.validation, self.scale = windows_per_epoch, validation, scale
         self.device, self.threads, self.random_state, self.progress = device, threads, random_state, progress
 
     def _check_parameters(self) -> None:

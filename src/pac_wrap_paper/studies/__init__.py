@@ -24,6 +24,7 @@ QUESTIONS: Final[dict[str, tuple[str, ...]]] = {
     "smd": ("smd",),
     "watch": ("nasa", "smd", "thyroid", "celeba"),
     "groups": ("smd", "nasa", "census"),
+    "units": ("smd", "nasa"),
     "adbench": ("adbench",),
 }
 # scikit-learn takes seeds below 2^32, and each split of q2 adds its number to the seed
@@ -80,8 +81,8 @@ def reproduce(
     """Return the answer to one question; all its data are fetched before any work begins.
 
     `trials` are simulated calibrations in q1, q3, q4 and shift, splits in q2, seeds in nasa and smd,
-    orders in watch, and divisions in adbench and in groups; by default 4,000 (100 in q4), 5, 3, 20, 50 and
-    20. `quick` takes less data and fewer trials, for a first look.
+    orders in watch, and divisions in adbench, groups and units; by default 4,000 (100 in q4), 5, 3, 20, 50,
+    20 and 100. `quick` takes less data and fewer trials, for a first look.
     """
     check_question(question)
     check_numbers(seed, trials)

@@ -106,11 +106,18 @@ class Scored(NamedTuple):
         )
 
 
-def scored_series(data: str, names: Sequence[str], progress: Progress) -> Scored:
-    """Return the steps of several series, each scored by its own detector, from the cache if possible."""
+def scores_of(
+    data: str, names: Sequence[str], progress: Progress
+) -> tuple[list[Floats], list[NDArray[np.int8]]]:
+    """Return the scores and labels of each series, scored by its own detector, from the cache if possible."""
     trainings = [Training(data, name, Residual(), normalise=True) for name in names]
     scores = results_of(trainings, progress, "training")
-    labels = [load(data, name).y[-one.size :] for name, one in zip(names, scores, strict=True)]
+    return scores, [load(data, name).y[-one.size :] for name, one in zip(names, scores, strict=True)]
+
+
+def scored_series(data: str, names: Sequence[str], progress: Progress) -> Scored:
+    """Return the steps of several series, each scored by its own detector."""
+    scores, labels = scores_of(data, names, progress)
     points = several_series(
         names, [one.size for one in scores], np.concatenate(scores), np.concatenate(labels), every=EVERY[data]
     )

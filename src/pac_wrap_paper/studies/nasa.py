@@ -137,7 +137,7 @@ def _findings(runs: list[SeriesRun], checks: list[Row]) -> Iterator[str]:
         f" within or above {sum(held)} of {len(held)} intervals. This holds for every series (docs/theory.md,"
         " eq. (20)), so a random split says nothing about dependence."
     )
-    seen = [_range(checks, f"{rate}, {kind}") for rate in RATES for kind in ("blocks", "if independent")]
+    seen = [between(checks, f"{rate}, {kind}") for rate in RATES for kind in ("blocks", "if independent")]
     yield (
         f"In blocks the FPR ceiling is exceeded in {seen[0]} of divisions, against {seen[1]} if points were"
         f" independent, and the FNR ceiling in {seen[2]} against {seen[3]}. This is about divisions of one"
@@ -150,7 +150,8 @@ def _holds(rate: Cell, exact: Cell) -> bool:
     return isinstance(rate, Rate) and isinstance(exact, float) and exact >= rate.low
 
 
-def _range(checks: list[Row], head: str) -> str:
+def between(checks: list[Row], head: str) -> str:
+    """Return the lowest and the highest value of a column."""
     values = [cell.value if isinstance(cell, Rate) else cell for cell in (row[head] for row in checks)]
     numbers = [value for value in values if isinstance(value, float)]
-    return f"{min(numbers):.2f} to {max(numbers):.2f}"
+    return " to ".join(dict.fromkeys(f"{one:.2f}" for one in (min(numbers), max(numbers))))

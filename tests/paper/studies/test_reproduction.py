@@ -37,13 +37,15 @@ def is_number(text: str) -> bool:
 
 def test_the_pages_are_what_the_results_give(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs" / "reproduction")
-    from build import ADBENCH, PAGE, README, build_adbench, build_page, with_adbench
+    from build import ADBENCH, PAGE, README, SERIES, build_adbench, build_page, with_adbench, with_units
 
     remedy = "run docs/reproduction/build.py"
     assert PAGE.read_text(encoding="utf-8") == build_page(RESULTS), remedy
     assert ADBENCH.read_text(encoding="utf-8") == build_adbench(RESULTS), remedy
     text = README.read_text(encoding="utf-8")
     assert text == with_adbench(text, RESULTS), remedy
+    guide = SERIES.read_text(encoding="utf-8")
+    assert guide == with_units(guide, RESULTS), remedy
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
