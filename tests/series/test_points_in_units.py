@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pac_wrap import Certificate, DependenceWarning, Guarantee, VacuousWarning, calibrate, calibrate_labelled
+from pac_wrap import (
+    Certificate,
+    DependenceWarning,
+    Guarantee,
+    Monitor,
+    VacuousWarning,
+    calibrate,
+    calibrate_labelled,
+)
 from pac_wrap.method.promise import OF_UNITS, OF_UNITS_APART
 from pac_wrap.method.provenance import Day, Event, Sampling
 from pac_wrap.report.account import account_of
@@ -144,6 +152,24 @@ def test_several_events_of_one_unit_are_tested_in_units_and_single_ones_exactly(
     highest = [normal[days == day].max() for day in dict.fromkeys(days.tolist())]
     plain = calibrate(highest, largest, FIFTH)
     assert (first.clauses, first.rule) == (plain.clauses, plain.rule)
+
+
+def test_a_monitor_counts_each_series_once_with_its_share_of_missed_events() -> None:
+    made = calibrate_points(POINTS, FIFTH, split=BY_SERIES, units="series", per=Event())
+    verdicts, column = made.verdicts(POINTS.scores), POINTS.units("series")
+    monitor = Monitor(made)
+    assert (
+        monitor.update(verdicts[BY_SERIES.test], POINTS.labels[BY_SERIES.test], units=column[BY_SERIES.test])
+        is None
+    )
+    assert "24" in str(monitor)
+    verdicts[POINTS.labels == 1] = 0
+    alarm = Monitor(made).update(verdicts, POINTS.labels, units=column)
+    assert alarm is not None
+    assert alarm.watch == "FNR"
+    single = calibrate_points(POINTS, FIFTH, units=20, per=Event())
+    told = "the certificate was made from units with one event each, got a unit with 3"
+    assert told in refusal(lambda: Monitor(single).update(verdicts, POINTS.labels, units=column))
 
 
 def test_too_few_units_say_how_many_are_missing() -> None:

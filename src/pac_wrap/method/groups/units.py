@@ -173,18 +173,19 @@ def shares_of_units(
 
     Units come in the order of their first rows; `marks` are labels, -1 for a row that does not count.
     """
-    codes = as_units(units, beside, verdicts.size, "verdicts").codes
-    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    named, events = _with_events(units, beside, verdicts.size, "verdicts")
+    _, first, codes = np.unique(named.codes, return_index=True, return_inverse=True)
     codes, counted = np.argsort(np.argsort(first))[codes], certificate.units or Units(None)
     # as if verdicts were scores: normal, undecided, anomaly
     heights, shares = np.array([0.0, 2.0, 1.0])[verdicts], []
     for side, (how, clause) in enumerate(zip((counted.day, counted.event), certificate.clauses, strict=True)):
         rows = np.flatnonzero(marks == side)
-        found, of = _one_each(heights[rows], codes[rows], how)
+        found, of = _one_each(heights[rows], codes[rows], how, events[rows])
         wrong, points = found == 2.0 if side == 0 else found <= 0.0, np.bincount(of, minlength=first.size)
-        if how is None and clause.units is None and (points > 1).any():
+        if clause.units is None and (points > 1).any():
+            one = "event" if how else f"{clause.of.label} point"
             raise InputError(
-                f"the certificate was made from units with one {clause.of.label} point each, got a unit with"
+                f"the certificate was made from units with one {one} each, got a unit with"
                 f" {points.max():,}; make it from units like these"
             )
         with np.errstate(invalid="ignore"):
@@ -216,17 +217,17 @@ def as_units(units: GroupColumn, beside: Any, rows: int, name: str = "scores") -
     return found
 
 
-def _with_events(units: GroupColumn, beside: Any, rows: int) -> tuple[Coded, Codes]:
+def _with_events(units: GroupColumn, beside: Any, rows: int, name: str = "scores") -> tuple[Coded, Codes]:
     """Return the units and the number of each row's event: its unit, if units are not pairs with an event."""
     shape = np.shape(units if hasattr(units, "ndim") else np.asarray(units, dtype=object))
     if len(shape) != 2:
-        found = as_units(units, beside, rows)
+        found = as_units(units, beside, rows, name)
         return found, found.codes
     if shape[1] != 2:
         raise InputError(
             f"units must be one column, or pairs of a unit and an event, got {shape[1]:,} columns"
         )
-    found, events = (as_units(one, beside, rows) for one in np.asarray(units).T)
+    found, events = (as_units(one, beside, rows, name) for one in np.asarray(units).T)
     return found, found.codes * len(events.values) + events.codes
 
 
