@@ -67,7 +67,7 @@ def total(points: Points, splits: Sequence[tuple[SeriesSplit, Any]], units: Any,
 
 
 def _division(points: Points, split: SeriesSplit, random: Any, units: Any, per: Any) -> dict[str, Any]:
-    """Return what becomes of the promises of one division; None if nothing is promised about a rate."""
+    """Return the outcome of one division; None for a rate about which nothing is promised."""
     # the order of units comes from the seed of the study, so that the study can be repeated
     order = patch.object(secrets, "token_hex", lambda size: random.bytes(size).hex())
     with warnings.catch_warnings(record=True) as caught, order:
