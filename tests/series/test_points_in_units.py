@@ -241,3 +241,22 @@ def test_series_with_levels_of_their_own_keep_the_promise_in_units_and_break_it_
     assert_at_most(broken["series"], trials, 0.1)
     with pytest.raises(AssertionError, match="contradict a rate"):
         assert_at_most(broken[None], trials, 0.1)
+
+
+def test_events_of_one_series_depend_on_each_other_and_their_promise_holds() -> None:
+    """Taken for independent, the same events break it: in which series an event lies matters."""
+    trials, series, events, asked = 200, 60, 6, Guarantee(None, 0.2, delta_fnr=0.1)
+    assert_power(trials, 0.1, 0.32, at_most=True)
+    random, broken = np.random.default_rng(33), {"series": 0, "events": 0}
+    labels = np.tile([1, 1, 1, 0], events)
+    levels, weights = np.polynomial.hermite_e.hermegauss(60)
+    for _ in range(trials):
+        scores = random.normal(size=(series, labels.size)) + random.normal(size=(series, 1))
+        points = joined([window_points(one, labels) for one in scores])
+        for name, units in (("series", "series"), ("events", points.units("series")[:, 1])):
+            made = calibrate_points(points, asked, units=units, per=Event())
+            missed = norm.cdf(made.rule.normal_below - levels) ** 3
+            broken[name] += float(weights @ missed / weights.sum()) > 0.2
+    assert_at_most(broken["series"], trials, 0.1)
+    with pytest.raises(AssertionError, match="contradict a rate"):
+        assert_at_most(broken["events"], trials, 0.1)
