@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pac_wrap import Guarantee, LabelWarning
@@ -28,27 +29,20 @@ pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning"
 def written(folder: Path, ending: str, **columns: Any) -> str:
     """Write columns to a file, None and NaN as what is missing."""
     path = folder / f"traffic.{ending}"
-    types = {name: "BOOLEAN" if True in map(_is_bool, column) else None for name, column in columns.items()}
     with empty_database() as connection:
-        connection.register("given", {name: _column(column, types[name]) for name, column in columns.items()})
+        # as objects, None stays what is missing
+        frame = pd.DataFrame(
+            {
+                name: column if isinstance(column, np.ndarray) else pd.Series(column, dtype=object)
+                for name, column in columns.items()
+            }
+        )
+        connection.register("given", frame)
         shown = ", ".join(
             "CASE WHEN isnan(s) THEN NULL ELSE s END AS s" if name == "s" else name for name in columns
         )
         connection.execute(f"COPY (SELECT {shown} FROM given) TO '{path}' ({FORMATS[ending]})")
     return str(path)
-
-
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _column(column: Any, kind: str | None) -> Any:
-    if isinstance(column, np.ndarray):
-        return column
-    mask = [one is None for one in column]
-    rest = [one for one in column if one is not None]
-    values = [one if one is not None else type(rest[0])() for one in column]
-    return np.ma.array(values, mask=mask)
 
 
 @pytest.mark.parametrize("ending", FORMATS)
