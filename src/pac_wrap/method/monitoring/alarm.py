@@ -399,7 +399,7 @@ def why_unseen(promise: Promise, traffic: bool) -> str | None:
 
 
 def _counts(certificate: Certificate, promise: Promise) -> str | None:
-    """Return what a promise about units counts; None if it counts points."""
+    """Return "events", "days" or "units" if a promise is about them, None if it is about points."""
     units, of_misses = certificate.units, promise.error is Error.MISS
     if units is None:
         return None
