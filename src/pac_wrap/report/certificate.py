@@ -69,7 +69,6 @@ _NOT_PROMISED: Final = (
     "Calibrations with separated classes taken alone: the confidence is about all calibrations, and may be"
     " lower among these.",
     "The share of undecided points.",
-    "Anything about a single point.",
 )
 _BREAKS_OF_TRAFFIC: Final = (
     "Traffic of busy hours alone, or alarms alone, in place of a random sample of all that comes.",
@@ -82,7 +81,6 @@ _BREAKS_OF_TRAFFIC: Final = (
 )
 _NOT_PROMISED_OF_TRAFFIC: Final = (
     "The number on a single day: the promise is about the average of many days, and days vary around it.",
-    "Anything about a single point.",
 )
 
 
@@ -172,15 +170,13 @@ def assumptions(
     if of_units:
         breaks = tuple(_DEPENDENT_UNITS if one.startswith("Dependent") else one for one in _BREAKS)
     limits = _NOT_PROMISED_OF_TRAFFIC if of_traffic else _NOT_PROMISED
-    return Section(
-        "Assumptions and limits",
-        (
-            Points(tuple(map(sentence, texts)), "The promise assumes:", "assumptions"),
-            Points(breaks, "These break it:", "breaks"),
-            Points((*more_not_promised, *limits), "It does not cover:", "not_promised"),
-        ),
-        "assumptions",
+    uncovered = (*more_not_promised, *limits, "Anything about a single point.")
+    items = (
+        Points(tuple(map(sentence, texts)), "The promise assumes:", "assumptions"),
+        Points(breaks, "These break it:", "breaks"),
+        Points(uncovered, "It does not cover:", "not_promised"),
     )
+    return Section("Assumptions and limits", items, "assumptions")
 
 
 def embedded(text: str, rules: str) -> Section:

@@ -120,11 +120,9 @@ def _sections(
     yield Section(heading, (table,), "listing")
     yield Section(key="verdicts", value=[])
     notes = (certificate.provenance or Provenance()).notes or ()
-    yield assumptions(
-        (*(f"{text}, in each group" for text in map(str, certificate.assumptions)), *notes),
-        "Groups that are not in the calibration table: their points are left undecided.",
-        of_traffic=certificate.asked.of_traffic,
-    )
+    texts = (f"{text}, in each group" for text in map(str, certificate.assumptions))
+    unseen = "Groups that are not in the calibration table: their points are left undecided."
+    yield assumptions((*texts, *notes), unseen, of_traffic=certificate.asked.of_traffic)
     yield embedded(certificate.to_json(), "The rules")
     yield software(certificate.version)
 

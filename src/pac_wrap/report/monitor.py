@@ -64,21 +64,17 @@ def account_of_monitor(monitor: Monitor) -> Account:
     pictures = (_picture(name, one, watch) for name, one in members for watch in one.watches)
     undrawn = len(ordered) - len(members)
     more = f"Further from an alarm, so not drawn: {amount(undrawn, 'group')}."
-    return Account(
-        "Monitor of a certificate",
-        amount(monitor.rows, "row" if monitor.in_units is None else "unit"),
-        status,
-        "\n".join(alarms[:MOST_DRAWN]),
-        sections=(
-            *only(rows=monitor.rows, points=monitor.points, alpha=monitor.alpha),
-            *only(alarm=alarms[0] if alarms else None),
-            Section(items=tuple(notes)),
-            Section("Evidence over time", (lead + within, *pictures, *([more] * bool(undrawn))), "evidence"),
-            Section("Monitored rates", _watched(members, rounded_up(monitor.alpha)), "watched"),
-            *only(**known),
-        ),
-        of="monitor",
+    counted = amount(monitor.rows, "row" if monitor.in_units is None else "unit")
+    headline = "\n".join(alarms[:MOST_DRAWN])
+    sections = (
+        *only(rows=monitor.rows, points=monitor.points, alpha=monitor.alpha),
+        *only(alarm=alarms[0] if alarms else None),
+        Section(items=tuple(notes)),
+        Section("Evidence over time", (lead + within, *pictures, *([more] * bool(undrawn))), "evidence"),
+        Section("Monitored rates", _watched(members, rounded_up(monitor.alpha)), "watched"),
+        *only(**known),
     )
+    return Account("Monitor of a certificate", counted, status, headline, sections=sections, of="monitor")
 
 
 def _content(monitor: Monitor, member: Member) -> dict[str, Any]:

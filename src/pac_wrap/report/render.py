@@ -104,12 +104,10 @@ def terminal(account: Account) -> "RenderableType":
             shown += map(Text, (item,) if isinstance(item, str) else item.items)
         if not isinstance(item, Table):
             continue
+        title = Text(item.caption, style="italic") if item.caption else None
+        box, left = (HEAVY_HEAD, 1) if item.framed else (SIMPLE_HEAD, 0)
         drawn = Drawn(
-            title=Text(item.caption, style="italic") if item.caption else None,
-            title_justify="left",
-            box=HEAVY_HEAD if item.framed else SIMPLE_HEAD,
-            padding=(0, 1) if item.framed else (0, 1, 0, 0),
-            pad_edge=item.framed,
+            title=title, title_justify="left", box=box, padding=(0, 1, 0, left), pad_edge=item.framed
         )
         for place, name in enumerate(item.columns):
             # a number is never cut, nor is it broken where a column of words can be

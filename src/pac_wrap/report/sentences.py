@@ -562,9 +562,8 @@ def promise(certificate: Certificate) -> str:
             units = "" if one.units is None else f" of {amount(one.units, 'unit')}"
             counts.append(f"{one.n:,} {one.of.label}{units} (at least {one.needed} are needed)")
         effect = CONSEQUENCES[frozenset(ranges(certificate.rule))]
-        texts.append(
-            f"Nothing is promised{of} yet, because too few points are labelled: {' and '.join(counts)}"
-        )
+        why = "because too few points are labelled"
+        texts.append(f"Nothing is promised{of} yet, {why}: {' and '.join(counts)}")
         texts.append(f"{effect[0].upper()}{effect[1:]}")
     texts += [f"Nothing is promised about {one.mistakes}" for one in sides if one not in kept + lacking]
     return f"{'. '.join(texts)}."

@@ -37,14 +37,10 @@ _ROWS: Final = {"max_alarms": "alarms", "min_precision": "right", "max_false_ala
 def traffic_in_short(certificate: Certificate, source: Any = None, detector: str | None = None) -> Account:
     """Return the account of a certificate of traffic without its sections."""
     known = certificate.provenance or Provenance()
-    return Account(
-        sentences.title(detector, known, source).replace("Error rates", "Alarms"),
-        sentences.subtitle(known, source),
-        _status(certificate),
-        _headline(certificate),
-        facts=tuple(_facts(certificate)),
-        form=("pac-wrap report of traffic", 1),
-    )
+    title = sentences.title(detector, known, source).replace("Error rates", "Alarms")
+    subtitle, status = sentences.subtitle(known, source), _status(certificate)
+    facts, form = tuple(_facts(certificate)), ("pac-wrap report of traffic", 1)
+    return Account(title, subtitle, status, _headline(certificate), facts=facts, form=form)
 
 
 def account_of_traffic(
