@@ -84,15 +84,9 @@ def groups_in_short(certificate: GroupCertificate, detector: str | None = None) 
     title = sentences.title(detector, known)
     if certificate.asked.of_traffic:
         title = title.replace("Error rates", "Alarms")
-    return Account(
-        f"{title}, by group",
-        sentences.subtitle(known),
-        _status(certificate),
-        _promise(certificate),
-        tuple(warned),
-        facts=tuple(_facts(certificate)),
-        form=("pac-wrap report of groups", 1),
-    )
+    subtitle, status, said = sentences.subtitle(known), _status(certificate), _promise(certificate)
+    facts, form = tuple(_facts(certificate)), ("pac-wrap report of groups", 1)
+    return Account(f"{title}, by group", subtitle, status, said, tuple(warned), facts=facts, form=form)
 
 
 def _sections(
