@@ -154,6 +154,19 @@ def test_several_events_of_one_unit_are_tested_in_units_and_single_ones_exactly(
     assert (first.clauses, first.rule) == (plain.clauses, plain.rule)
 
 
+def test_events_may_be_numbered_anew_in_each_unit_and_do_not_divide_a_day() -> None:
+    column = POINTS.units("series")
+    first = dict(reversed(column.tolist()))
+    anew = [(unit, run - first[unit]) for unit, run in column.tolist()]
+    both = [
+        calibrate_labelled(POINTS.scores, POINTS.labels, FIFTH, units=units, per=[Day(1), Event()])
+        for units in (column, anew)
+    ]
+    assert [one.fpr.n for one in both] == [SERIES, SERIES]
+    assert both[0].fnr.n == both[1].fnr.n > SERIES
+    assert both[0].fnr.digest == both[1].fnr.digest
+
+
 def test_a_monitor_counts_each_series_once_with_its_share_of_missed_events() -> None:
     made = calibrate_points(POINTS, FIFTH, split=BY_SERIES, units="series", per=Event())
     verdicts, column = made.verdicts(POINTS.scores), POINTS.units("series")
