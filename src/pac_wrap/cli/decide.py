@@ -84,8 +84,8 @@ def decide(
     [bold]pac-wrap decide certificate.json new.csv --score s -o verdicts.parquet[/bold]
     """
     from pac_wrap.method.provenance import Doubt
-    from pac_wrap.streams.decide import ADDED, Asked, is_streamed
-    from pac_wrap.tables.columns import refuse_added
+    from pac_wrap.streams.decide import Asked, is_streamed
+    from pac_wrap.tables.columns import ADDED, refuse_added
     from pac_wrap.tables.files.text_format import read_start, standard_input
 
     loaded = _deciding(certificate, group)

@@ -219,7 +219,7 @@ class Engine(ABC):
             which = "of groups: name their column" if by_group else "of no groups: leave the column out"
             raise InputError(f"the certificate is {which}, with group")
         self.check(df, numbers=[score], groups=[group] if by_group else [])
-        checks.refuse_added(df.columns, ["verdict", "prediction_set"])
+        checks.refuse_added(df.columns, checks.ADDED)
         kind = self.score_type(df, score)
         if isinstance(certificate, GroupCertificate):
             checks.refuse_narrower(kind, certificate, score)

@@ -44,8 +44,6 @@ _NOT_JSON: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(-?Infinity|NaN)')
 _WORDS: Final = {None: "", True: "true", False: "false"}
 # whole numbers of so few digits that both a double and 64 bits hold them, each followed by a comma
 _SMALL: Final = re.compile("(?:(?:0|-?[1-9][0-9]{0,14}),)*+")
-# the columns that an answer fills
-ADDED: Final = ("verdict", "prediction_set")
 # every set with every verdict; the code of an answer is its position here
 ANSWERS: Final = [(str(verdict), text) for text in SETS for verdict in (-1, 0, 1)]
 
@@ -82,7 +80,7 @@ class Asked(NamedTuple):
     @property
     def added(self) -> tuple[str, ...]:
         """The columns that are added to those of a table."""
-        return ADDED if self.source is None else (self.source, *ADDED)
+        return columns.ADDED if self.source is None else (self.source, *columns.ADDED)
 
 
 def _csv_text(rows: Iterable[Sequence[str]]) -> str:
@@ -158,8 +156,7 @@ class _AnsweredLines(ABC):
                 yield counted, batch, codes
         if not counted.points:
             raise columns.no_rows(names)
-        if counted.points != self.read:
-            raise columns.miscounted(names, self.read, counted.points)
+        columns.expect_rows(names, self.read, counted.points)
 
     def _rows(self) -> Iterator[ScoredRows]:
         """Yield all rows before the first one that cannot be decided, then raise its error."""

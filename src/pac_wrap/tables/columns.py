@@ -25,6 +25,8 @@ _LONGEST_CELL: Final = 60
 _SLIP: Final = 0.85
 # a number in lower case without blanks around it, for engines that accept more texts as numbers
 NUMBER: Final = "[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)"
+# the columns that verdicts fill
+ADDED: Final = ("verdict", "prediction_set")
 # what other software writes for a missing number
 _MISSING: Final = ("na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-", "?")
 BLANKS: Final = " \t\n\v\f\r"
@@ -196,11 +198,12 @@ def no_rows(names: list[str]) -> InputError:
     return InputError(f"the table {listed(names)} has no rows; pass one with scores")
 
 
-def miscounted(names: list[str], rows: int, found: int) -> InputError:
-    """Return the error for a table whose number of rows is not the number that was read."""
-    return InputError(
-        f"{listed(names)} has {rows:,} rows, but {found:,} were read; do not change it while it is read"
-    )
+def expect_rows(names: list[str], rows: int | None, found: int) -> None:
+    """Refuse a table whose number of rows, if it is known, is not the number that was read."""
+    if rows not in (None, found):
+        raise InputError(
+            f"{listed(names)} has {rows:,} rows, but {found:,} were read; do not change it while it is read"
+        )
 
 
 def changed(names: list[str]) -> InputError:

@@ -1,6 +1,5 @@
 """Evaluate a certificate on an open table, or write its rows: all with their verdicts, or those to review."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from math import inf
@@ -11,7 +10,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.arguments import OnMissing, Scores, warn
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided
@@ -19,15 +18,14 @@ from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, metrics_of, tally
 from pac_wrap.method.rule import Counted, Verdict
+from pac_wrap.tables import columns as checks
 from pac_wrap.tables import sql
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
-from pac_wrap.tables.columns import REVIEWS, changed, miscounted, no_rows, refuse_added, refuse_narrower
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal
 from pac_wrap.tables.files.csv_files import refuse_scores
 from pac_wrap.tables.table import Table
 
-# the columns that are added, and the function that returns their expressions
-ADDED: Final = ("verdict", "prediction_set")
+# returns the expressions of the columns that are added
 Answers = Callable[[sql.Compared], tuple[str, str]]
 # a column that keeps the order of rows; no table has a column with this name
 _ROW: Final = '"pac-wrap row"'
@@ -44,11 +42,10 @@ def evaluate_table(source: TableSource, certificate: Certificate) -> Metrics:
     refuse_undecidable(source.table, certificate, source.score)
     counts: Tally = source(partial(verdicts_of, certificate))
     if source.missing:
-        warnings.warn(
+        warn(
             f"{source.missing:,} of {counts.sum():,} rows have no score in column {source.score!r}; they are"
             " undecided, which counts as no error",
             MissingScoreWarning,
-            stacklevel=2,
         )
     if not counts[1].any():
         source.check_named()
@@ -68,7 +65,7 @@ def evaluate_kinds_table(source: TableSource, certificate: Certificate) -> tuple
 def evaluate_groups_table(scores: TableGroups, certificate: GroupCertificate) -> GroupMeasured:
     """Return the error rates of a certificate on each group of a table."""
     rows = scores.rows
-    refuse_narrower(rows.table.score_type(rows.score), certificate, rows.score)
+    checks.refuse_narrower(rows.table.score_type(rows.score), certificate, rows.score)
     places = places_in(certificate, scores.groups)
     counts = np.zeros((len(certificate.groups) + 1, 2, 3), dtype=np.int64)
     for numbers, block in scores.blocks():
@@ -95,7 +92,7 @@ def decide_table(
 ) -> Counted:
     """Write a table with the verdict and prediction set of every row, and return the counts of verdicts."""
     table.require_numbers(score)
-    refuse_added(table.columns, ADDED)
+    checks.refuse_added(table.columns, checks.ADDED)
 
     def answers(compared: sql.Compared) -> tuple[str, str]:
         exclusions = sql.prediction_set_sql(certificate.exclusions, compared)
@@ -109,7 +106,7 @@ def decide_table(
     refuse_undecidable(table, certificate, score)
     rows = table.counted or 0
     if not rows:
-        raise no_rows(table.names)
+        raise checks.no_rows(table.names)
     try:
         try:
             copy(rows)
@@ -118,7 +115,7 @@ def decide_table(
             copy(rows)
     except MisfitError as error:
         refuse_scores(table.csv_files, score, on_missing)
-        raise changed(table.names) from error
+        raise checks.changed(table.names) from error
     number = sql.quote_name(score)
     tests = "verdict = 1", "verdict = 0", "true", f"{number} IS NULL OR isnan({number})"
     counts = ", ".join(f"count(*) FILTER ({one})" for one in tests)
@@ -126,7 +123,7 @@ def decide_table(
     counted = Counted(*found)
     if counted.missing and on_missing == "stop":
         refuse_scores(table.csv_files, score, on_missing)
-        raise changed(table.names)
+        raise checks.changed(table.names)
     return counted
 
 
@@ -140,8 +137,8 @@ def decide_groups_table(
 ) -> Counted:
     """Write a table with verdicts by the rule of each row's group, and return the counts of verdicts."""
     score = columns[0]
-    refuse_added(table.columns, ADDED)
-    refuse_narrower(table.score_type(score), certificate, score)
+    checks.refuse_added(table.columns, checks.ADDED)
+    checks.refuse_narrower(table.score_type(score), certificate, score)
     rows, missing = table.check_scores(score, on_missing)
     if table.reader == "read_csv":
         table.look_at_all_cells()
@@ -173,7 +170,8 @@ def copy_with(
     compared = sql.compared_number(sql.score_sql(score, types[score]))
     if joined:  # a join loses the order of rows
         source = f"(SELECT *, row_number() OVER () AS {_ROW} FROM {source})"
-    answered = ", ".join(f"{one} AS {name}" for one, name in zip(answers(compared), ADDED, strict=True))
+    named = zip(answers(compared), checks.ADDED, strict=True)
+    answered = ", ".join(f"{one} AS {name}" for one, name in named)
     query = f"SELECT written.{columns}, {answered} FROM {source} AS written {joined}"
     if joined:
         query = f"SELECT * EXCLUDE ({_ROW}) FROM ({query}) ORDER BY {_ROW}"
@@ -193,8 +191,7 @@ def copied(
         if isinstance(cause, duckdb.IOException) and "write" in str(cause).lower():
             raise OSError(first_line(cause)) from error
         raise (error if isinstance(error, InputError) else refusal(error, names)) from cause
-    if written != rows:
-        raise miscounted(names, rows, written)
+    checks.expect_rows(names, rows, written)
 
 
 def write_next(table: Table, score: str, review: str | None, scores: Scores, target: Path, how: str) -> None:
@@ -207,7 +204,7 @@ def write_next(table: Table, score: str, review: str | None, scores: Scores, tar
     least = sql.quote_number(float(scores.min(initial=inf)))
     query = (
         f"SELECT {_written(types, score, how)}{empty} FROM {table.everything} WHERE"
-        f" {state} = {REVIEWS['']} AND {number} >= {least} AND NOT isnan({number})"
+        f" {state} = {checks.REVIEWS['']} AND {number} >= {least} AND NOT isnan({number})"
         f" ORDER BY {number} DESC, {', '.join(map(sql.quote_name, types))} LIMIT {scores.size}"
     )
     copied(table.rows, query, target, how, table.names, scores.size)

@@ -74,14 +74,11 @@ def _answered(table: Table, answers: dict[str, str], key: str, review: str) -> T
     there = review in table.columns
     own = f"coalesce({_ANSWER}, CAST({shown} AS VARCHAR))" if there else _ANSWER
     every = f"* EXCLUDE ({', '.join([_KEY, _ANSWER, *[shown] * there])}), {own} AS {shown}"
-
-    def joined(relation: str) -> str:
-        return f"SELECT {every} FROM {relation} LEFT JOIN answers ON {text} = {_KEY}"
-
+    joined = f"LEFT JOIN answers ON {text} = {_KEY}"
     table.rows("ALTER VIEW source RENAME TO unanswered")
-    table.rows(f"CREATE VIEW source AS {joined('unanswered')}")
+    table.rows(f"CREATE VIEW source AS SELECT {every} FROM unanswered {joined}")
     if table.everything != "source":
-        table.everything = f"({joined(table.everything)})"
+        table.everything = f"(SELECT {every} FROM {table.everything} {joined})"
     table.columns = list(dict.fromkeys([*table.columns, review]))
     table.types[review] = "VARCHAR"
     return table

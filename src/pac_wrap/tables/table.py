@@ -1,7 +1,4 @@
-"""Tables of scores in files: find the files, open them as one DuckDB view called source, order the rows.
-
-The files are named by paths, patterns or standard input; they have one format, and no file comes twice.
-"""
+"""Tables of scores in files: find the files, open them as one DuckDB view called source, order the rows."""
 
 import re
 import stat
@@ -472,8 +469,7 @@ class Table:
 
     def expect(self, rows: int) -> None:
         """Check that the engine has read as many rows as the files hold."""
-        if self.counted not in (None, rows):
-            raise checks.miscounted(self.names, self.counted, rows)
+        checks.expect_rows(self.names, self.counted, rows)
 
     def score_type(self, score: str) -> ScoreType:
         """Return the type of the scores in these files; texts are read as doubles."""

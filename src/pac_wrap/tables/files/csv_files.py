@@ -1,8 +1,6 @@
 """CSV files: looked at before an engine reads them, in one pass in C on all cores, and as queries for DuckDB.
 
-A file of whole rows, with quotes only where they belong and one kind of line end, is read alike by every
-engine that is told its delimiter. All others are read by `CsvRows`, and handed on; where nothing was
-compiled, so are those with quotes.
+Which of them an engine reads, and which are read by `CsvRows` and handed on, says decision 19.
 """
 
 import codecs
