@@ -9,7 +9,8 @@ from functools import partial, reduce
 from hashlib import blake2b
 from math import inf
 from time import perf_counter
-from types import FrameType, FunctionType, MethodType
+from traceback import walk_stack
+from types import FunctionType, MethodType
 from typing import Any, Final, Literal, Self
 
 import numpy as np
@@ -288,7 +289,8 @@ def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
     steps: list[str] = []
     warned: list[str] = []
     search, in_fold = None, False
-    for frame in _callers():
+    # the frames of all calls under way: scikit-learn passes no such information
+    for frame, _ in walk_stack(sys._getframe()):
         in_fold = in_fold or frame.f_globals.get("__name__") == _FOLDS
         if not frame.f_code.co_name.startswith("fit"):
             continue
@@ -322,7 +324,7 @@ def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
 
 def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
     """Refuse a metric of scikit-learn that cannot compare verdicts with these labels."""
-    scorers = (one for one in _callers() if one.f_code.co_name == "_score")
+    scorers = (one for one, _ in walk_stack(sys._getframe()) if one.f_code.co_name == "_score")
     found = ((one, getattr(one.f_locals.get("self"), "_score_func", None)) for one in scorers)
     frame, metric = next((pair for pair in found if pair[1] is not None), (None, None))
     if frame is None or metric is None or not getattr(metric, "__module__", "").startswith("sklearn."):
@@ -340,14 +342,6 @@ def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
             f"{metric.__name__} cannot handle abstentions, and {undecided:,} of {of:,} verdicts are"
             ' abstentions; use pac_wrap.scoring, or decide every row with overlap="raise"'
         )
-
-
-def _callers() -> Iterator[FrameType]:
-    """Yield the frames of all calls under way, innermost first: scikit-learn passes no such information."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _learns(step: Any) -> bool:
@@ -406,7 +400,7 @@ def check_training_rows(
     if kind == "divided":
         # equal draws are legitimate draws; only the owner of the data knows whether a record was repeated
         return (
-            f"{count:,} of {_shape(X)[0]:,} calibration rows equal a training row: this is harmless if future"
+            f"{count:,} of {scores.size:,} calibration rows equal a training row: this is harmless if future"
             " rows repeat as often; if records were entered twice, the rates are worse than promised",
         )
     harm = "the promise does not hold, so calibrate"
@@ -434,7 +428,7 @@ def _known_to(detector: Any, X: Any, scores: Scores) -> int:
                 kept = np.asarray(kept.get_arrays()[0])
             elif name not in _ROWS or not hasattr(kept, "shape"):
                 continue
-            if len(kept.shape) == 2 and kept.shape[0] and kept.shape[1:] == _shape(rows)[1:]:
+            if len(kept.shape) == 2 and kept.shape[0] and kept.shape[1:] == np.shape(rows)[1:]:
                 counts.append(TrainingRows.of(kept).count_in(rows))
         counts.extend(_known_scores(vars(one).get(name), scores) for name in _SCORES)
     return max(counts)
@@ -446,10 +440,6 @@ def _detectors_in(core: Any, seen: frozenset[int] = frozenset()) -> Iterator[Any
         yield core
         for value in vars(core).values():
             yield from _detectors_in(value, seen | {id(core)})
-
-
-def _shape(rows: Any) -> tuple[int, ...]:
-    return rows.shape if hasattr(rows, "shape") else np.shape(rows)
 
 
 def _known_scores(kept: Any, scores: Scores) -> int:

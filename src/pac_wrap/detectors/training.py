@@ -278,7 +278,5 @@ def passed_on(wrapper: Any, detector: Any, fit_params: dict[str, Any]) -> dict[s
 
 def _of_rows(value: Any, rows: Indices, size: int) -> Any:
     """Return the entries of the training rows if the value has one entry per row, else the whole value."""
-    length = value.shape[0] if len(getattr(value, "shape", ())) else None
-    if length is None and isinstance(value, (list, tuple)):
-        length = len(value)
-    return take_rows(value, rows) if length == size else value
+    shape = (len(value),) if isinstance(value, (list, tuple)) else getattr(value, "shape", ())
+    return take_rows(value, rows) if tuple(shape[:1]) == (size,) else value

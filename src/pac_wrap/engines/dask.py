@@ -1,7 +1,4 @@
-"""Dask: calibrate, decide and score frames of dask.dataframe.
-
-A worker is given one partition, a pandas frame: for its share of a pass, its verdicts or its scores.
-"""
+"""Dask: calibrate, decide and score frames of dask.dataframe; a worker is given partitions, pandas frames."""
 
 import warnings
 from collections import Counter

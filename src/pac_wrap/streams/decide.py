@@ -1,7 +1,4 @@
-"""Verdicts for rows of CSV and JSON, as CSV or JSON lines: from streams in constant memory, or files.
-
-The text of a row stays as it is; its verdict, prediction set and, if requested, file follow it.
-"""
+"""Verdicts behind rows of CSV and JSON, whose text stays: from streams in constant memory, or files."""
 
 import csv
 import json

@@ -1,7 +1,4 @@
-"""Columns of scores and labels: what they may hold, and the errors if they hold anything else.
-
-Readers of all formats refuse a table with the same sentences.
-"""
+"""Columns of scores and labels: what they may hold, and the errors of all readers for anything else."""
 
 import re
 from collections import Counter

@@ -698,9 +698,8 @@ def joined(
     progress: connection.Progress = lambda share: None,
 ) -> dict[str, tuple[Scores, NDArray[np.bool_]]]:
     """Return each column of scores with its labels, joined by a key, in the row order of the first table."""
-    for one in (*scores, label):
-        if one == key:
-            raise InputError(f"column {quoted(key)} cannot be the key and a score or label; name two columns")
+    if key in (*scores, label):
+        raise InputError(f"column {quoted(key)} cannot be the key and a score or label; name two columns")
     for one in scores:
         checks.require_two(one, label)
     parts: list[_Part] = []
