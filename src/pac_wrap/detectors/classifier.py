@@ -1,7 +1,7 @@
 """PACClassifier: an estimator that trains and calibrates a classifier of several classes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -195,7 +195,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         X: Any,
         y: NDArray[Any],
         rows: safety.TrainingRows | None,
-        kind: Literal["divided", "calibration"] = "calibration",
+        kind: safety.Kind = "calibration",
     ) -> Self:
         check_is_fitted(classifier)
         classes = np.asarray(classifier.classes_)

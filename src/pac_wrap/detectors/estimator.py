@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -166,7 +166,6 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
     array([0, 1], dtype=int8)
     """
 
-    # a Certificate, or a GroupCertificate if there were groups
     certificate_: Any
     _group_column: str | None = None
     _witness: safety.Witness | None = None
@@ -538,7 +537,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         groups: Any,
         notes: tuple[str, ...],
         *,
-        kind: Literal["divided", "calibration"] = "calibration",
+        kind: safety.Kind = "calibration",
     ) -> Self:
         """Certify a detector on rows; "divided" rows were just split off from its training rows."""
         score = partial(self._scores, detector)

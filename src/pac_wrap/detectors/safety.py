@@ -383,12 +383,11 @@ class TrainingRows:
         return int(np.count_nonzero(np.isin(exact, self.exact) | copies))
 
 
+Kind = Literal["divided", "calibration", "held-out"]
+
+
 def check_training_rows(
-    training: TrainingRows | None,
-    detector: Any,
-    X: Any,
-    scores: Scores,
-    kind: Literal["divided", "calibration", "held-out"],
+    training: TrainingRows | None, detector: Any, X: Any, scores: Scores, kind: Kind
 ) -> tuple[str, ...]:
     """Warn of rows that the detector was trained on; for rows that were just divided, return a note."""
     if training is not None:

@@ -34,6 +34,7 @@ from pac_wrap.ranks.memory import auc
 TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
 Share = float | Literal["auto"]
 Mask = NDArray[np.bool_]
+Units = NDArray[Any] | None
 _FOLDS: Final = 5  # of a search, scikit-learn's default
 _MOST: Final = 0.9  # of a class with few rows, so that some of them train
 
@@ -63,7 +64,7 @@ def divide(
     random: np.random.RandomState,
     *,
     keep_anomalies: bool,
-    units: NDArray[Any] | None = None,
+    units: Units = None,
 ) -> tuple[Indices, Indices]:
     """Return the rows to train on and those to calibrate on, `share` of each class, or of the units."""
     sizes = np.bincount(anomalous, minlength=2).tolist()
@@ -160,12 +161,7 @@ def is_search(detector: Any) -> bool:
 
 
 def train(
-    wrapper: Any,
-    X: Any,
-    anomalous: Mask,
-    guarantee: Guarantee,
-    units: NDArray[Any] | None,
-    fit_params: dict[str, Any],
+    wrapper: Any, X: Any, anomalous: Mask, guarantee: Guarantee, units: Units, fit_params: dict[str, Any]
 ) -> tuple[Any, tuple[Indices, Indices]]:
     """Return a wrapper's detector after training, with the training rows and the rows left to calibrate."""
     detector, train_on, random_state = wrapper.detector, wrapper.train_on, wrapper.random_state

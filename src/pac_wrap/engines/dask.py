@@ -21,10 +21,9 @@ from pac_wrap.base.arguments import Scores, as_anomaly_mask, as_scores, missing_
 from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.engines import frames
 from pac_wrap.engines.files import InspectedFiles, Layout
-from pac_wrap.engines.frames import Names
+from pac_wrap.engines.frames import AnyCertificate, Names
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.calibrate import Block, GroupSource, Part
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.values import NO_SCORES, Lookup, coded, merged
@@ -279,7 +278,7 @@ def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> l
     return [Part.of(request, places, block, kind)]
 
 
-def _decided(frame: Any, certificate: Certificate | GroupCertificate, score: str, group: str | None) -> Any:
+def _decided(frame: Any, certificate: AnyCertificate, score: str, group: str | None) -> Any:
     from pandas import DataFrame
 
     scores = scores_of(frame[score])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # of columns
 Names = Sequence[Any]
+AnyCertificate = Certificate | GroupCertificate
 
 
 class Engine(ABC):
@@ -178,12 +179,7 @@ class Engine(ABC):
         return certify_any(self.source(df, columns, anomaly_label, called), request)
 
     def decide(
-        self,
-        df: Any,
-        certificate: Certificate | GroupCertificate,
-        *,
-        score: str = "score",
-        group: str | None = None,
+        self, df: Any, certificate: AnyCertificate, *, score: str = "score", group: str | None = None
     ) -> Any:
         """Return the frame with the columns `verdict` and `prediction_set`, not yet computed.
 
@@ -209,7 +205,7 @@ class Engine(ABC):
         >>> list(decide(df, calibrate(df)).columns)
         ['score', 'label', 'verdict', 'prediction_set']
         """
-        if not isinstance(certificate, Certificate | GroupCertificate):
+        if not isinstance(certificate, AnyCertificate):
             raise InputError(
                 f"certificate must be a Certificate or a GroupCertificate, got {quoted(certificate)}; load"
                 " a file with Certificate.load or GroupCertificate.load"

@@ -263,8 +263,7 @@ class SparkCounts:
         drawn = self._pairs.selectExpr("score", "label", "rand(0) AS drawn", f"{place} AS place")
         late = "drawn * (1 + (place & 8589934591))"
         near = drawn.where(f"{late} * {late} * (1 + shiftright(place, 33)) < {_POINTS**2}")
-        smallest = near.orderBy("drawn").limit(_POINTS)
-        rows = fetched(smallest.select("score", "label", "drawn"))
+        rows = fetched(near.orderBy("drawn").limit(_POINTS).select("score", "label", "drawn"))
         # as many draws as rows are below the greatest of them, so that says how many there are in all
         part = float(rows.column("drawn").to_numpy().max()) if rows.num_rows == _POINTS else 1.0
         return Sample(self._classes(rows), part)

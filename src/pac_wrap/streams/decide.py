@@ -473,19 +473,18 @@ def decide_lines(
     else:
         rows = CsvRows(reader, start, asked.wanted, delimiter)
         lines = CsvLines([("-", nullcontext(rows))], rows.header.names, asked)
-    written = Counted()
+    counted = Counted()
     try:
         for counted, text in lines.texts(certificate, ["-"], seen):
             # before writing, as a reader may end the process: all rows that were seen are counted
             said(counted)
             target.write(text)
             target.flush()
-            written = counted
     except InputError as error:
-        if not written.points:
+        if not counted.points:
             raise
-        raise InputError(f"{error}; rows decided before it: {written.points:,}") from error
-    return written
+        raise InputError(f"{error}; rows decided before it: {counted.points:,}") from error
+    return counted
 
 
 def decide_files(

@@ -36,7 +36,6 @@ from pac_wrap.tables.sql import label_sql, number_sql, one_of, quote_name, quote
 # DuckDB's types of whole numbers, and all that may hold scores
 WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
 _NUMBERS: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN|VARCHAR|JSON"
-# the types that may hold times
 _TIMES: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|TIMESTAMP.*|DATE|TIME.*"
 _TEXTS: Final = ("VARCHAR", "JSON")
 # the names of folders are not data
@@ -406,7 +405,6 @@ class Table:
         warnings.warn(f"{what} left out", PACWrapWarning, stacklevel=5)
 
     def _without(self, gone: str, count: int) -> None:
-        """Leave out the `count` rows that meet a condition."""
         self.rows("ALTER VIEW source RENAME TO every_row")
         self.rows(f"CREATE VIEW source AS SELECT * FROM every_row WHERE NOT ({gone})")
         self._gone = gone, count
@@ -747,7 +745,6 @@ def joined(
 
 
 def _part(table: Table, scores: list[str], key: str, label: str | None, anomaly_label: str | None) -> _Part:
-    """Return the name, the keys, the wanted scores and the labels of one table."""
     for one in scores:
         table.check_scores(one)
     read = [f"CAST({quote_name(key)} AS VARCHAR) AS k"]

@@ -65,14 +65,12 @@ def connected(
     with scratch_folder() as own, duckdb.connect() as connection:
         folder = os.path.realpath(scratch or own)
         paths = [os.path.realpath(file) for file in (*files, *([] if output is None else [output]))]
-        for option in _PROGRESS:
-            with suppress(duckdb.InvalidInputException):
-                connection.execute(f"SET {option}")
+        for options, unknown in (_PROGRESS, duckdb.InvalidInputException), (_NEWER, duckdb.CatalogException):
+            for option in options:
+                with suppress(unknown):
+                    connection.execute(f"SET {option}")
         for option in *_ALWAYS, *(_fast() if passes else _IN_ORDER), f"temp_directory = {quote_text(folder)}":
             connection.execute(f"SET {option}")
-        for option in _NEWER:
-            with suppress(duckdb.CatalogException):
-                connection.execute(f"SET {option}")
         connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
         connection.execute(f"SET allowed_paths = [{', '.join(map(quote_text, paths))}]")
         connection.execute(_CLOSED)
@@ -211,7 +209,6 @@ class _Array(ctypes.Structure):
 
 # a column of DOUBLE and one of UTINYINT
 PAIR: Final = b"gC"
-# one more column of DOUBLE
 DOUBLE: Final = b"g"
 TRIPLE: Final = PAIR + DOUBLE
 
@@ -273,7 +270,6 @@ def _call(stream: _Stream, function: Any, target: ctypes.Structure) -> None:
 
 
 def _check_schema(stream: _Stream, wanted: list[bytes]) -> None:
-    """Refuse a stream whose rows do not have the wanted columns."""
     schema = _Schema()
     _call(stream, stream.get_schema, schema)
     try:

@@ -56,7 +56,6 @@ class CsvFile:
     line_end: str = "\n"
     quoted: bool = False
     broken: bool = False
-    # how the cells of each column are spelled
     spelled: tuple[int, ...] | None = None
 
     @property
@@ -296,8 +295,7 @@ def csv_queries(
 
     def layout(one: tuple[CsvFile, str]) -> tuple[Any, ...]:
         file, name = one
-        facts = file.header, file.line_end, file.packing, file.rows is None, file.quoted, file.broken
-        return *facts, name
+        return file.header, file.line_end, file.packing, file.rows is None, file.quoted, file.broken, name
 
     for facts, group in groupby(zip(files, named, strict=True), layout):
         header, line_end, packing, odd, marked, broken, name = facts
@@ -391,8 +389,7 @@ def read_score_cells(text: bytes, width: int, place: int) -> Lines | None:
     compiled = functions()
     if compiled is None:
         return None
-    if text[-1:] != b"\n":
-        text += b"\n"
+    text += b"" if text.endswith(b"\n") else b"\n"
     most = text.count(b"\n")
     scores, spans, doubts = np.empty(most), np.empty((most, 2), np.uint64), np.empty((most, 3), np.uint64)
     count = np.zeros(1, np.uint64)
@@ -410,8 +407,7 @@ def read_score_objects(text: bytes, names: list[bytes], place: int) -> Lines | N
     compiled = functions()
     if compiled is None:
         return None
-    if text[-1:] != b"\n":
-        text += b"\n"
+    text += b"" if text.endswith(b"\n") else b"\n"
     most, places = text.count(b"\n"), np.cumsum([0, *map(len, names)], dtype=np.uint64)
     scores, spans = np.empty(most), np.empty((most, 2), np.uint64)
     arrays = scores.ctypes.data, spans.ctypes.data
