@@ -267,9 +267,8 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
             self._training_rows = safety.TrainingRows.of(take_rows(X, trained))
             self._trained_from = self.detector
             self._trained_on = tuple(np.bincount(anomalous[trained], minlength=2).tolist())
-            X, members, members_of = (
-                None if one is None else take_rows(one, rows) for one in (X, members, members_of)
-            )
+            given = X, members, members_of
+            X, members, members_of = (None if one is None else take_rows(one, rows) for one in given)
             return self._calibrate(detector, X, anomalous[rows], members, members_of, notes, kind="divided")
 
     def calibrate(

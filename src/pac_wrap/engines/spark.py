@@ -274,9 +274,8 @@ class SparkCounts:
         while True:
             pieces = self._pairs.selectExpr("score", f"{self._class} AS class", f"{_piece(grid)} AS piece")
             number = f"WHEN {_MISSING} THEN {_NO_SCORE} ELSE {self._number(grid)} END AS number"
-            numbered = pieces.selectExpr(
-                "score", f"CASE WHEN class < 0 THEN class {number}", "xxhash64(score) AS hash"
-            )
+            cell = f"CASE WHEN class < 0 THEN class {number}"
+            numbered = pieces.selectExpr("score", cell, "xxhash64(score) AS hash")
             rows = fetched(_summed(numbered, ("number",), *_COUNTED, *sums))
             numbers, counts = (rows.column(name).to_numpy() for name in ("number", "scores"))
             wrong = dict(zip(numbers[numbers < 0].tolist(), counts[numbers < 0].tolist(), strict=True))
@@ -341,10 +340,8 @@ class SparkCounts:
     @property
     def _class(self) -> str:
         """The expression for the class of a row, or the code of a wrong label."""
-        cases = [
-            f"WHEN label = {literal(label, self._kind)} THEN {int(mark)}"
-            for label, mark in self._labels.items()
-        ]
+        known = self._labels.items()
+        cases = [f"WHEN label = {literal(label, self._kind)} THEN {int(mark)}" for label, mark in known]
         return f"CASE WHEN label IS NULL THEN {_NO_LABEL} {' '.join(cases)} ELSE {_STRANGE_LABEL} END"
 
     def _inside(self, within: Some) -> Any:
@@ -475,10 +472,9 @@ class GroupedFrame(GroupSource):
     def calibrated(self, request: Request) -> Part:
         near = self._numbered.select("place", "score", "mark").repartition("place")
         # by one whole number Spark sorts without comparisons; a group's scores are sorted where they arrive
-        made = near.sortWithinPartitions("place").mapInArrow(
-            partial(_calibrated, request, self.score_type),
-            ", ".join(f"row_{row} BIGINT" for row in range(Part.ROWS)),
-        )
+        kinds = ", ".join(f"row_{row} BIGINT" for row in range(Part.ROWS))
+        task = partial(_calibrated, request, self.score_type)
+        made = near.sortWithinPartitions("place").mapInArrow(task, kinds)
         return Part.from_flat(np.array([column.to_numpy() for column in fetched(made).columns]))
 
     def pooled(self, places: Any) -> Source:

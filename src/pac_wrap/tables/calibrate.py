@@ -204,11 +204,10 @@ class TableSource(PassSource):
                     scores = rounded(scores, self.score_type)
                 if scores.size and not isinstance(task, RankSearch):  # which sees some of them
                     self.see(scores)
-                parts: Sequence[Floats] = (
-                    kernels().divide(scores, codes.view(bool))
-                    if count == 2
-                    else [scores[codes == code] for code in range(count)]
-                )
+                if count == 2:
+                    parts: Sequence[Floats] = kernels().divide(scores, codes.view(bool))
+                else:
+                    parts = [scores[codes == code] for code in range(count)]
                 for file, part in zip(self._files, parts, strict=False):
                     with file.open("ab") as opened:
                         opened.write(part.data)

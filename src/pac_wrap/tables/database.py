@@ -80,8 +80,7 @@ class Source:
                 f"the table must be a name such as schema.table, got {quoted(table)}; quote a part with a dot"
                 ' or a quote in it as in SQL: "my.table"'
             )
-        named = re.findall(_PART, table)
-        plain = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in named]
+        plain = [one[1:-1].replace('""', '"') if one[0] == '"' else one for one in re.findall(_PART, table)]
         self.table, self.score, self.label, self.dialect, self.parts = table, score, label, dialect, parts
         self._relation = ".".join(sql.quote_name(part, dialect) for part in plain)
         self._score = f"CAST({sql.quote_name(score, dialect)} AS {sql.DOUBLE[dialect]})"
@@ -163,11 +162,8 @@ class Source:
 
     def _points(self, marks: Marks) -> str:
         """Return the query for every point with a score: this, 0 for -0, and the number of its part."""
-        cases = [
-            f"WHEN {sql.one_of(self._label, texts, self.dialect)} THEN {part}"
-            for part, texts in enumerate(marks, 1)
-            if texts
-        ]
+        known = [(part, texts) for part, texts in enumerate(marks, 1) if texts]
+        cases = [f"WHEN {sql.one_of(self._label, texts, self.dialect)} THEN {part}" for part, texts in known]
         mark = f"CASE {' '.join(cases)} ELSE 0 END" if cases else "0"
         scored = ""
         if len(self.parts) > 2:
@@ -422,16 +418,12 @@ class Remote(Parts):
                     f" {quoted(row['digits'])}; in PostgreSQL: SET extra_float_digits = 1"
                 )
             equal = tuple(checks.whole_cell(row[name]) for name in parts)
-            below = tuple(
-                start + checks.whole_cell(row[f"{name}_below"])
-                for start, name in zip(before, parts, strict=True)
-            )
+            starts = zip(before, parts, strict=True)
+            below = tuple(start + checks.whole_cell(row[f"{name}_below"]) for start, name in starts)
             found.append(ScoreAtRank(unsigned_zero(checks.score_cell(row["score"])), below, equal))
         # scores and counts rise, no count exceeds the size of its class, and every row holds a rank
-        rising = all(
-            one.score < other.score and all(map(le, _ends(one), other.below))
-            for one, other in pairwise([*([] if low is None else [low]), *found])
-        )
+        pairs = pairwise([*([] if low is None else [low]), *found])
+        rising = all(one.score < two.score and all(map(le, _ends(one), two.below)) for one, two in pairs)
         inside = all(all(map(le, _ends(at), self.sizes)) for at in found)
         by_rank = {one: at for one in ranks for at in found if one.of(at.below) < one.k <= one.of(_ends(at))}
         every = by_rank.keys() >= set(ranks) and len(set(by_rank.values())) == len(found)

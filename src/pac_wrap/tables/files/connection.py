@@ -123,10 +123,8 @@ class Growing:
         if not next(iter(self._held.values())):
             return
         # as objects: in an array of NumPy texts each takes as much memory as the longest
-        arrays = {
-            column: np.array(held, dtype=np.float64 if self.types[column] == "DOUBLE" else object)
-            for column, held in self._held.items()
-        }
+        kinds: dict[str, Any] = {"DOUBLE": np.float64, "VARCHAR": object}
+        arrays = {column: np.array(held, kinds[self.types[column]]) for column, held in self._held.items()}
         # a column of None alone has no type of its own
         cells = ", ".join(f"CAST({column} AS {kind})" for column, kind in self.types.items())
         self._connection.register("batch", arrays)
