@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import pairwise
+from itertools import count, pairwise
 from operator import le
 from typing import Any, Final, cast
 
@@ -311,20 +311,17 @@ def calibrate(
 
 def from_answers(text: str, request: Request | Guarantee, source: Source) -> Certificate:
     """Return the certificate that follows from the answers; `UnansweredError` holds the next statement."""
-    answers = _divided(text)
-    number = 0
+    answers, numbers = _divided(text), count(1)
 
     def ask(statement: Statement) -> list[Row]:
-        nonlocal number
-        number += 1
-        answer = next(answers, None)
+        number, answer = next(numbers), next(answers, None)
         if answer is None:
             raise UnansweredError(statement, number)
         return checked(statement, answer, f"answer {number}")
 
     certificate = _certified(ask, source, request)
     if next(answers, None) is not None:
-        raise InputError(f"there must be {number} answers, got more; start again")
+        raise InputError(f"there must be {next(numbers) - 1} answers, got more; start again")
     return certificate
 
 
