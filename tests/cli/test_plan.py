@@ -111,7 +111,7 @@ def test_units() -> None:
     done = invoke("plan", *guesses, "--normal", "120")
     assert rows(done.out)[-1] == ["0", "59", "59"]
     words = " ".join(done.out.split())
-    assert "FPR <= 0.05: 120 at hand; the lowest ceiling that they can keep is 0.02477" in words
+    assert "FPR <= 0.05: 120 at hand; the lowest ceiling that they can keep is 0.02466" in words
     assert "FNR <= 0.05: by the guess, 97 units with anomalous points are enough 9 times in 10" in words
     assert "a wrong guess never breaks the promise itself" in words
     found = json.loads(invoke("plan", "--unit-points", "20", "--max-fnr", "0.05", "--format", "json").out)

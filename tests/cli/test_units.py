@@ -55,10 +55,10 @@ def test_a_table_is_certified_verified_and_measured_over_its_units(table: Path, 
 
 def test_events_and_days_are_those_of_python(table: Path, tmp_path: Path) -> None:
     saved = tmp_path / "c.json"
-    counts = ["--per", "both", "--alarms", "2", "--first", "3", "--more-than", "1"]
+    counts = ["--per", "both", "--alarms", "1", "--first", "3", "--more-than", "1"]
     shown = " ".join(succeeded("calibrate", table, *IN_UNITS, *counts, "-o", saved).split())
     units, scores, labels = columns(table)
-    expected = calibrate_labelled(scores, labels, units=units, per=[Day(1), Event(2, 3)])
+    expected = calibrate_labelled(scores, labels, units=units, per=[Day(1), Event(1, 3)])
     assert Certificate.load(saved) == expected
     assert "at most 5 % of days have more than 1 false alarm, and at most 5 % of events are missed" in shown
     assert "verified" in succeeded("verify", saved, table, *IN_UNITS)
@@ -73,6 +73,10 @@ def test_events_and_days_are_those_of_python(table: Path, tmp_path: Path) -> Non
         (
             ["--unit", "machine", "--per", "event", "--more-than", "2"],
             "--more-than works only with --per day",
+        ),
+        (
+            ["--unit", "machine", "--per", "event", "--alarms", "2", "--first", "3"],
+            "9 of 98 events have fewer points than it takes alarms to notice one",
         ),
         (["--unit", "y"], "column 'y' cannot be the unit as well; name another column"),
         (["--unit", "machine", "--engine", "dask"], "--unit does not work with --engine; remove one of them"),

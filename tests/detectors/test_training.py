@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pac_wrap import Certificate, Guarantee, InputError, PACWrap, VacuousWarning
 from pac_wrap.detectors.training import calibrating, divide
-from pac_wrap.method.promise import OF_UNITS, OF_UNITS_APART
+from pac_wrap.method.promise import of_units
 from pac_wrap.tails import min_samples
 
 BOTH = Guarantee()
@@ -179,11 +179,11 @@ def test_rows_of_several_units_are_certified_over_units() -> None:
     forest = IsolationForest(n_estimators=10)
     wrap = PACWrap(forest, max_fpr=0.2, max_fnr=0.2, random_state=0).fit(X, Y, units=patients)
     found = wrap.certificate_
-    assert found.assumptions == OF_UNITS
+    assert found.assumptions == of_units(True, True)
     assert found.fpr.units == 50  # of the 100 patients with normal rows, half calibrate
     assert Certificate.from_json(found.to_json()) == found
     again = wrap.calibrate(X + 0.01, Y, units=np.r_[np.arange(400) // 4, np.arange(1000, 1200)])
-    assert again.certificate_.assumptions == OF_UNITS_APART
+    assert again.certificate_.assumptions == of_units(False, True)
     assert again.certificate_.fpr.units == 100
 
 
@@ -212,7 +212,7 @@ def test_units_may_have_names_in_any_container(kind: Any) -> None:
         (np.zeros((600, 1)), r"units must be one-dimensional, one group per point, got shape \(600, 1\)"),
         (
             np.r_[np.nan, np.arange(599)],
-            "but 1 of 600 are missing, the first in row 0",
+            "but 1 of 600 are missing, the first at position 0",
         ),
         (
             [None, *"abc"] * 150,

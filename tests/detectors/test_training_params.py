@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pac_wrap import InputError, PACWrap
-from pac_wrap.method.promise import OF_UNITS_APART
+from pac_wrap.method.promise import of_units
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(4, 1, (200, 3))]
@@ -91,7 +91,7 @@ def test_metadata_is_routed_to_the_detector_and_to_the_split() -> None:
         )
         for one in results["estimator"]:
             np.testing.assert_array_equal(one.detector_.weight_, one.detector_.X_[:, 0])
-            assert one.certificate_.assumptions == OF_UNITS_APART
+            assert one.certificate_.assumptions == of_units(False, False)
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
             PACWrap(Weighing()).fit(X, Y, sample_weight=weights)
         inside = make_pipeline(
@@ -111,7 +111,7 @@ def test_metadata_reaches_fit_without_routing_too() -> None:
         params={"units": np.arange(600) // 3},
         return_estimator=True,
     )
-    assert all(one.certificate_.assumptions == OF_UNITS_APART for one in results["estimator"])
+    assert all(one.certificate_.assumptions == of_units(False, False) for one in results["estimator"])
 
 
 def test_what_is_not_trained_passes_nothing_on() -> None:

@@ -30,7 +30,7 @@ from pac_wrap import (
 )
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.certificate import Overlap
-from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, OF_UNITS, Assumption, assumed
+from pac_wrap.method.promise import OF_DRAWS, OF_SERIES, Assumption, assumed, of_units
 from pac_wrap.method.rule import Thresholds
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.sentences import briefly
@@ -120,7 +120,7 @@ def test_the_bounds_of_a_curve_and_its_thresholds_hold_with_the_product() -> Non
     assert "it, with 90 % confidence." in str(curve)
 
 
-@pytest.mark.parametrize("usual", [OF_UNITS, OF_SERIES])
+@pytest.mark.parametrize("usual", [of_units(True, False), OF_SERIES])
 def test_the_deltas_of_classes_that_depend_on_each_other_add_up(usual: tuple[Assumption, ...]) -> None:
     found = replace(calibrate(NORMAL, FAR), assumptions=usual)
     assert found.confidence == 0.9

@@ -354,7 +354,7 @@ def test_the_numbers_of_assumptions_are_given_out_for_ever() -> None:
     numbers = {"INDEPENDENT": 1, "HELD_OUT": 2, "NO_SHIFT": 3, "MIXING": 4, "STATIONARY": 5}
     numbers |= {"ONE_SOURCE": 7, "BOUNDED_SHIFT": 8, "LABELS": 9, "WEIGHTS": 10, "POOLED": 11}
     numbers |= {"TRAFFIC": 12, "STEADY": 13, "REVIEWED": 14, "ANOMALIES": 15, "APART": 16, "AUDITED": 17}
-    numbers |= {"UNITS": 18, "UNITS_APART": 19}  # 6 was that of subjects
+    numbers |= {"UNITS": 18, "UNITS_APART": 19, "ONE_EACH": 20}  # 6 was that of subjects
     assert {one.name: one.value for one in Assumption} == numbers
     assert [f"{one}" for one in FROM["few"].assumptions][2] == "the distribution of each class does not shift"
     assert len({str(one) for one in Assumption}) == len(Assumption)

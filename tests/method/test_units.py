@@ -1,8 +1,10 @@
 """Points in units: budgets against a search by hand, verification, events and days, and refusals."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from math import inf
+from itertools import combinations, islice
+from math import comb, inf
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,16 @@ from pac_wrap import (
     CertificateError,
     Guarantee,
     InputError,
+    Monitor,
     PACWrap,
     TotalVariation,
     calibrate,
     calibrate_labelled,
     recalibrate,
 )
+from pac_wrap.method.promise import of_units
 from pac_wrap.method.provenance import Day, Event
+from pac_wrap.tails import error_budget
 from pac_wrap.tails.bounds import min_samples
 from pac_wrap.tails.units import highest_mean, refutes
 from support.resealed import sealed
@@ -284,3 +289,87 @@ def test_the_page_says_nothing_about_points_that_is_true_of_independent_ones_alo
         ):
             assert wrong not in text, (name, wrong)
     assert "at most 10 % of days have more than 1 false alarm" in (tmp_path / "days.md").read_text("utf-8")
+
+
+def test_units_with_one_point_each_assume_so_of_future_units() -> None:
+    units, labels = np.arange(200), np.repeat([0, 1], 100)
+    scores = RNG.normal(4 * labels)
+    made = calibrate_labelled(scores, labels, BOTH, units=units)
+    assert made.assumptions == of_units(False, True)
+    # in one class only; and by their definition events have one score each
+    joined = np.where(labels == 0, units // 2, units)
+    assert calibrate_labelled(scores, labels, BOTH, units=joined).assumptions == of_units(False, True)
+    alone = calibrate_labelled(scores, labels, Guarantee(0.1, None), units=joined)
+    assert alone.assumptions == of_units(False, False)
+    days = calibrate_labelled(scores, labels, BOTH, units=units, per=[Day(), Event()])
+    assert days.assumptions == of_units(False, False)
+    assert "if every calibration unit had one point of a class" in str(made.assumptions[1])
+    text = made.to_json()
+    assert Certificate.from_json(text) == made
+    with pytest.raises(CertificateError, match="assumptions"):
+        Certificate.from_json(sealed(json.loads(text) | {"assumptions": [19, 3]}))
+
+
+def test_the_binomial_fails_where_the_number_of_points_depends_on_errors() -> None:
+    """Why the assumption is needed, exactly: the chance that it rejects a true rate above the ceiling."""
+    m, ceiling, several, rate = 93, 0.05, 0.4, 0.0501
+    assert error_budget(m, ceiling, 0.05) == 1
+
+    def certified(errors: int) -> float:
+        """Return how often (152) certifies with this many erring units, at places in a random order."""
+        found, total = 0, 0
+        for some in batched(combinations(range(m), errors), 20_000):
+            shares = np.zeros((len(some), m))
+            np.put_along_axis(shares, np.array(some, dtype=int), 1.0, axis=1)
+            found, total = found + int(np.count_nonzero(refutes(shares, ceiling, 0.05))), total + len(some)
+        return found / total
+
+    chances = [comb(m, k) * rate**k * (1 - rate) ** (m - k) for k in range(4)]
+    single = [(1 - several) ** k for k in range(4)]
+    by_binomial = [chances[k] * single[k] for k in (0, 1)]
+    # four errors and more add to it
+    assert sum(by_binomial) + sum(chances[k] * (1 - single[k]) * certified(k) for k in (1, 2, 3)) > 0.053
+
+
+def batched(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
+    while some := list(islice(rows, size)):
+        yield some
+
+
+def test_events_too_short_to_be_noticed_are_missed_at_every_threshold() -> None:
+    labels = np.ones(120, dtype=int)
+    asked = Guarantee(max_fpr=None, max_fnr=0.1)
+    with pytest.raises(InputError, match="120 of 120 events have fewer points than it takes alarms"):
+        calibrate_labelled(np.arange(120.0), labels, asked, units=np.arange(120), per=Event(alarms=2))
+    # two short ones are two of the misses that the ceiling allows
+    units = np.append(np.repeat(np.arange(118), 2), [118, 119])
+    made = calibrate_labelled(np.full(units.size, 3.0), np.ones_like(units), asked, units=units, per=Event(2))
+    assert made.fnr.certified is not None
+    assert made.rule.normal_below == 3.0
+    fresh = np.arange(100)
+    (_, missed) = made.evaluate([], np.full(100, 9.0), units=([], fresh))
+    assert missed.rate.count == 100
+    assert missed.exceeded
+    monitor = Monitor(made)
+    monitor.update(made.verdicts(np.full(100, 9.0)), np.ones(100), units=fresh)
+    assert monitor.watches[0].count == 100
+
+
+def test_names_of_units_are_read_alike_everywhere() -> None:
+    labels = np.tile([0, 0, 1], 240)
+    scores = RNG.normal(4 * labels)
+    days = np.repeat(np.datetime64("2026-01-01", "ns") + np.arange(120) * np.timedelta64(1, "D"), 6)
+    mixed = [3.0 if unit == 0 else f"m{unit}" for unit in np.repeat(np.arange(120), 6).tolist()]
+    strange = [f"a\\ud800{unit}" for unit in np.repeat(np.arange(120), 6).tolist()]
+    for units in (days, mixed, strange):
+        made = calibrate_labelled(scores, labels, BOTH, units=units)
+        pair = tuple(
+            [one for one, mark in zip(units, labels, strict=True) if mark == side] for side in (0, 1)
+        )
+        assert made.verify(scores[labels == 0], scores[labels == 1], units=pair)
+        assert len(made.evaluate(scores[labels == 0], scores[labels == 1], units=pair)) == 2
+    wrong: Any
+    for wrong in (5, days, (days, days, days)):
+        for check in (made.verify, made.evaluate):
+            with pytest.raises(InputError, match="units must be a pair"):
+                check(scores[labels == 0], scores[labels == 1], units=wrong)

@@ -39,7 +39,8 @@ def evaluate(
     kind, group = reading.kind, reading.group
     check_division(loaded, kind=kind, group=group)
     if (found := options.units_of(loaded, reading)) is not None:
-        options.tell(account_of_measured(loaded.evaluate(*found[0], units=found[1])), form)
+        rates, same = (do(*found[0], units=found[1]) for do in (loaded.evaluate, loaded.verify))
+        options.tell(account_of_measured(rates, calibrated=bool(same)), form)
         return
     if group is not None and options.is_of_traffic(loaded):
         raise InputError(

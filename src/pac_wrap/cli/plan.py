@@ -61,11 +61,8 @@ def plan(
     With labels at hand:
     [bold]pac-wrap plan --normal 6860 --anomalous 140[/bold]
 
-    For traffic and reviewed alarms:
+    For traffic and reviewed alarms, with --unit-points for machines, patients or days:
     [bold]pac-wrap plan --max-false-alarms 20/50000 --guess-precision 0.8[/bold]
-
-    For machines, patients or days with 20 points each:
-    [bold]pac-wrap plan --unit-points 20 --guess-errors 0.01 --guess-correlation 0.2[/bold]
     """
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.planning.plan import pilot_of

@@ -235,6 +235,7 @@ class PACWrap(AnomalyScorer, MetaEstimatorMixin, BaseEstimator):
         units : array-like, optional
             The unit of each row, such as a patient or a machine. All rows of one train, or all calibrate, and
             the promise is about a random row of a random future unit, whatever depends on what within one.
+            Their order in the test comes from the system, whatever `random_state` is.
         groups : array-like or str, optional
             The group of each row, such as a tenant, or the data frame column that holds it; that column is
             then not a feature. One detector is trained for all; each group has its own rule and promise.

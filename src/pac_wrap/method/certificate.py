@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
+from itertools import product
 from math import inf, nan, nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
@@ -233,7 +234,7 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     if taken is not None:
         usual = (promise.OF_SERIES,)
     if certificate.units is not None:
-        usual = promise.OF_UNITS, promise.OF_UNITS_APART
+        usual = tuple(promise.of_units(*one) for one in product((True, False), repeat=2))
     if any(one.units for one in certificate.clauses) and (certificate.units or Units(None)).order is None:
         yield "units were tested in an order whose seed is missing"
     tolerated = guarantee.tolerates | {"weights": certificate.weighting is not None}
@@ -748,8 +749,9 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON):
         """Make the certificate again from its calibration scores, and return where the two differ.
 
         The result is true if nothing differs; printed, it lists the differences. It shows that these scores
-        give the certificate, in any order unless they have weights. It does not show that the detector gave
-        these scores, that the labels are right, or that nobody selected the rows.
+        give the certificate; their order matters only with weights, or if the first points of an event count.
+        It does not show that the detector gave these scores, that the labels are right, or that nobody
+        selected the rows.
 
         Parameters
         ----------

@@ -568,12 +568,18 @@ class Assumption(Enum):
     UNITS = (
         18,
         "units are independent draws, and points of one unit may depend on each other in any way; a rate is"
-        " that of a random point of a random future unit with points of the class",
+        " that of a random point of a random future unit with points of the class, or of a random future"
+        " event or day",
     )
     UNITS_APART = (
         19,
         "units are independent draws, each with points of one class alone, and points of one unit may depend"
-        " on each other in any way; a rate is that of a random point of a random future unit of the class",
+        " on each other in any way; a rate is that of a random point of a random future unit of the class, or"
+        " of a random future event or day",
+    )
+    ONE_EACH = (
+        20,
+        "if every calibration unit had one point of a class, or one event, so has every future unit",
     )
     AUDITED = (
         17,
@@ -586,8 +592,6 @@ class Assumption(Enum):
 
 
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
-OF_UNITS: Final = (Assumption.UNITS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
-OF_UNITS_APART: Final = (Assumption.UNITS_APART, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_POOL: Final = (Assumption.POOLED, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
 # the assumptions about calibration points alone: if future points have another distribution, and if only the
@@ -595,6 +599,15 @@ OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OU
 _APART: Final = {Assumption.INDEPENDENT: Assumption.ONE_SOURCE}
 _UNSHIFTED: Final = (Assumption.NO_SHIFT, Assumption.STATIONARY)
 _MISLABELLED: Final = _APART | {Assumption.STATIONARY: Assumption.NO_SHIFT}
+
+
+def of_units(both: bool, one_each: bool) -> tuple[Assumption, ...]:
+    """Return the assumptions about units, some of which have points of both classes, or none.
+
+    With one point in each unit of a class, its test is the binomial one, and future units must be like these.
+    """
+    units = Assumption.UNITS if both else Assumption.UNITS_APART
+    return units, *[Assumption.ONE_EACH] * one_each, Assumption.HELD_OUT, Assumption.NO_SHIFT
 
 
 def assumed(

@@ -344,14 +344,14 @@ class Event:
     Parameters
     ----------
     alarms : int
-        How many points of an event must raise an alarm for it to be noticed.
+        How many points of an event must raise an alarm, or be left undecided, for it to be noticed.
     first : int, optional
         Among how many of its first points, in the order of the rows; by default among all.
 
     Examples
     --------
     >>> print(Event(alarms=2, first=30))
-    an event is noticed if 2 of its first 30 points raise an alarm
+    an event is noticed if 2 of its first 30 points are not called normal
     """
 
     alarms: int = 1
@@ -367,8 +367,8 @@ class Event:
 
     def __str__(self) -> str:
         first = "" if self.first is None else f"first {self.first:,} "
-        verb = "raises" if self.alarms == 1 else "raise"
-        return f"an event is noticed if {self.alarms:,} of its {first}points {verb} an alarm"
+        verb = "is" if self.alarms == 1 else "are"
+        return f"an event is noticed if {self.alarms:,} of its {first}points {verb} not called normal"
 
 
 @dataclass(frozen=True, slots=True)

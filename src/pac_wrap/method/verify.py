@@ -21,7 +21,7 @@ from pac_wrap.method.classes import ClassCertificate, ClassRequest, certify_clas
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.units import certify_units
+from pac_wrap.method.groups.units import both_classes, certify_units
 from pac_wrap.method.groups.values import GroupColumn, shown
 from pac_wrap.method.kinds import KindRequest, certify_mappings
 from pac_wrap.method.promise import LABELS, Assumption
@@ -116,7 +116,7 @@ def verify(
                 request,
                 scores,
                 labels,
-                [one for own in units for one in np.asarray(own).tolist()],
+                both_classes(units),
                 certificate.units,
             )
         if drawn_by is None:

@@ -136,7 +136,7 @@ def monitor_metrics(monitor: Monitor) -> str:
     reasons = {"never seen": monitor.unseen, "promised nothing": monitor.unpromised}
     apart = [({"reason": why}, float(rows)) for why, rows in reasons.items() if monitor.table is not None]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
-        ("rows_total", "counter", "Rows so far.", [({}, monitor.rows)]),
+        ("rows_total", "counter", "Rows, or units, so far.", [({}, monitor.rows)]),
         ("unscored_total", "counter", "Rows without a score.", unscored),
         ("unwatched_total", "counter", "Rows of groups that are not monitored.", apart),
         ("points_total", "counter", "Points that count for a rate.", [(of, one.n) for one, of in watches]),
@@ -190,5 +190,5 @@ def _picture(name: str, member: Member, watch: Watch) -> Figure:
     words = f"Evidence against it: {evidence} after {counted} (alarm at {least})."
     place = None if alarm is None else round(100.0 * alarm / member.rows, 2)
     drawn = {"path": f"M{points}", "bar": y(bar), "alarm": place, "ticks": ticks, "rows": member.rows}
-    drawn["size"] = _WIDTH, _HEIGHT, _TOP
+    drawn |= {"size": (_WIDTH, _HEIGHT, _TOP), "row": "row" if watch.units is None else "unit"}
     return Figure("evidence", drawn, words, name + _TITLES[watch.name])

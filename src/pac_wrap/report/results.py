@@ -24,7 +24,7 @@ from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Tabl
 from pac_wrap.report.numbers import about, ceiling, confidence, exact_percent, least, range_of, sure
 from pac_wrap.report.sentences import WORK, briefly, made_facts, rate_record, rates_record, sides_of
 from pac_wrap.series.points import Points, SeriesSplit
-from pac_wrap.tails.bounds import Budget, Rate, cdf, upper_bound
+from pac_wrap.tails.bounds import Budget, MeanRate, Rate, cdf, upper_bound
 
 if TYPE_CHECKING:
     from pac_wrap.method.comparison import Contender
@@ -34,6 +34,7 @@ _PROVES_NOTHING: Final = (
     "These are the calibration scores themselves, so this is no evidence. Use other labelled points."
 )
 _INTERVALS: Final = "measured, with exact 95 % intervals"
+_OVER_UNITS: Final = "measured, with 95 % intervals over units, whatever their points have in common"
 # ceilings of the FPR in the account of a curve, and those of a table of labels
 _OF_CURVE: Final = (0.01, 0.05, 0.1)
 _CEILINGS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -91,7 +92,9 @@ def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated
     return measured_account(table, notes, asked, exceeded=over, calibration_scores=calibrated)
 
 
-def account_of_measured(measured: Sequence[Measured], each: str = "kind") -> Account:
+def account_of_measured(
+    measured: Sequence[Measured], each: str = "kind", calibrated: bool = False
+) -> Account:
     """Return the measured rates of each kind or promise, with their intervals, next to the ceilings."""
     rows, records, both = [], [], each == "kind" or any(one.abstained.count for one in measured)
     for one in measured:
@@ -102,8 +105,9 @@ def account_of_measured(measured: Sequence[Measured], each: str = "kind") -> Acc
         records.append({each: one.name, "ceiling": one.ceiling} | rates)
     columns = ("", "max", "measured", "errors", *["undecided"] * both, "finding")
     over = [one.name for one in measured if one.exceeded]
-    table = Table(columns, tuple(rows), _INTERVALS, (0, 4 + both), key=f"{each}s", data=records)
-    return measured_account(table, exceeded=over)
+    title = _OVER_UNITS if any(isinstance(one.rate, MeanRate) for one in measured) else _INTERVALS
+    table = Table(columns, tuple(rows), title, (0, 4 + both), key=f"{each}s", data=records)
+    return measured_account(table, [_PROVES_NOTHING] * calibrated, exceeded=over)
 
 
 def account_of_verification(found: "Verification") -> Account:

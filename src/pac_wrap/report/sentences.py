@@ -79,6 +79,7 @@ _BRIEFLY: Final = {
     Assumption.ANOMALIES: "labelled anomalies that are random ones",
     Assumption.UNITS: "independent units, with any dependence within",
     Assumption.UNITS_APART: "independent units of one class each, with any dependence within",
+    Assumption.ONE_EACH: "future units with one point or event of a class, as here",
     Assumption.APART: "and independent of the traffic",
     Assumption.AUDITED: "audits that a coin drew at all scores",
 }
@@ -456,6 +457,8 @@ def _instead(side: Side, budget: Budget) -> str:
     if not budget.n:
         return ""
     least = upper_bound(0, budget.units or budget.n, budget.delta)
+    if budget.units is not None and least > 0.5:
+        return ""  # a higher ceiling is refused
     return f", or a ceiling of {rounded_up(side.afterwards(least))}"
 
 

@@ -4,7 +4,6 @@ No scores are needed. A unit's share of errors is a number from 0 to 1, and unit
 """
 
 from functools import lru_cache
-from itertools import count
 from math import inf, log, sqrt
 from typing import Any, Final
 
@@ -44,11 +43,6 @@ def refutes(shares: Shares, rate: Any, delta: float) -> Any:
     return np.max(evidence, axis=-1, initial=-inf) >= log(1.0 / delta) + _ROUNDING
 
 
-def least_units(rate: float, delta: float) -> int:
-    """Return how many units certify a ceiling if no point is an error; up to 0.5, as many as points would."""
-    return next(m for m in count(min_samples(rate, delta)) if refutes(np.zeros(m), rate, delta))
-
-
 @lru_cache(maxsize=32)
 def likely_units(
     rate: float, delta: float, guess: float, correlation: float, points: int, chance: float
@@ -71,11 +65,13 @@ def likely_units(
         parts = (refutes(shares[i : i + step, :m], rate, delta) for i in range(0, _SAMPLES, step))
         return bool(sum(int(np.count_nonzero(part)) for part in parts) >= chance * _SAMPLES)
 
-    low, high = 0, least_units(rate, delta)
-    while not enough(high):
+    low, high = 0, min_samples(rate, delta)
+    while high <= _MOST_UNITS and not enough(high):
         if high == _MOST_UNITS:
             return None
         low, high = high, min(2 * high, _MOST_UNITS)
+    if high > _MOST_UNITS:
+        return None
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, calibrate
 from pac_wrap.method.certificate import Overlap
-from pac_wrap.method.promise import OF_UNITS
+from pac_wrap.method.promise import of_units
 from pac_wrap.method.rule import Counted
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails.bounds import lower_bound, upper_bound
@@ -182,7 +182,7 @@ def test_where_one_threshold_decides_the_fnr_says_how_many_are_caught() -> None:
     # the case was chosen by looking, and the same delta pays for both
     assert one.precision(0.5).confidence == pytest.approx(one.confidences["FPR"] * 0.95)
     # points of one unit are of both classes: then nothing multiplies
-    dependent = replace(one, assumptions=OF_UNITS)
+    dependent = replace(one, assumptions=of_units(True, False))
     assert dependent.precision(0.5).confidence == pytest.approx(0.9)
     assert dependent.precision(0.5, delta=0.1).confidence == pytest.approx(0.8)
     assert one.workload(0.5).undecided.high == 0.0

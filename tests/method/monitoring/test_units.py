@@ -45,7 +45,10 @@ def certificate() -> Certificate:
 def fed(monitor: Monitor, scores: NDArray[np.float64], **more: Any) -> Monitor:
     """Feed a batch of units of normal points."""
     assert monitor.in_units is not None
-    verdicts, units = monitor.in_units.verdicts(scores.ravel()), np.repeat(np.arange(len(scores)), POINTS)
+    verdicts, units = (
+        monitor.in_units.verdicts(scores.ravel()),
+        np.repeat(monitor.rows + np.arange(len(scores)), POINTS),
+    )
     monitor.update(verdicts, np.zeros(verdicts.size), units=units, **more)
     return monitor
 
@@ -219,6 +222,19 @@ def test_what_does_not_fit_is_refused(certificate: Certificate) -> None:
     single = calibrate_labelled(scores, np.repeat([0, 1], 90), PROMISE, units=np.arange(180))
     with pytest.raises(InputError, match="one normal point each, got a unit with 2"):
         Monitor(single).update([0, 0], [0, 0], units=[1, 1])
+    plain_normal = calibrate_labelled(
+        scores, np.repeat([0, 1], 90), Guarantee(None, 0.05), units=np.arange(180)
+    )
+    unasked = Monitor(plain_normal)  # what is not promised may look as it likes
+    unasked.update([0, 0, 1], [0, 0, 1], units=[1, 1, 2])
+    assert [(watch.name, watch.n) for watch in unasked.watches] == [("FNR", 1)]
+    with pytest.raises(InputError, match="unit 2 was counted before, so it is no new draw"):
+        unasked.update([1], [1], units=[2])
+    with pytest.raises(InputError, match="was counted before"):
+        Monitor(plain_normal).resumed(unasked.to_json()).update([1], [1], units=["2"])
+    unasked.update([1], None, units=[3])
+    unasked.update([1], [1], units=[3], late=True)
+    assert unasked.points == 2
     watched = Monitor(single)
     watched.update([0, 1, 0], [0, 0, 1], units=[1, 2, 3])
     assert [(watch.units, watch.count, watch.n) for watch in watched.watches] == [(None, 1, 2), (None, 1, 1)]

@@ -16,8 +16,8 @@ from pac_wrap.method.planning.plan import Need, Posterior, needed, pilot_of
 from pac_wrap.method.planning.sequential import stopping
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails import error_budget, min_samples
-from pac_wrap.tails.bounds import cdf
-from pac_wrap.tails.units import highest_mean, refutes
+from pac_wrap.tails.bounds import cdf, upper_bound
+from pac_wrap.tails.units import refutes
 
 FIVE = Guarantee().promises[0]
 RNG = np.random.default_rng(66)
@@ -243,13 +243,13 @@ def test_a_plan_in_units_says_what_those_at_hand_can_keep() -> None:
         assert one.at_hand is not None
         assert (one.at_hand.errors is None) == (n < one.labels[0])
     told = " ".join(str(found).split())
-    lowest = rounded_up(highest_mean(np.zeros(100), 0.05))
+    lowest = rounded_up(upper_bound(0, 100, 0.05))
     assert f"100 at hand; the lowest ceiling that they can keep is {lowest}" in told
     assert "units with anomalous points if no point is an error" in told
     assert "7 at hand," in told
     assert "missing" in told
     hopeless = plan(Guarantee(max_fnr=None), unit_points=5, guess_errors=0.049, guess_correlation=0.5)
-    assert "by the guess, no number of units with normal points are enough" in str(hopeless)
+    assert "by the guess, more than 5,000 units with normal points are enough" in str(hopeless)
 
 
 @pytest.mark.parametrize(
@@ -260,6 +260,8 @@ def test_a_plan_in_units_says_what_those_at_hand_can_keep() -> None:
         ({"unit_points": 0}, "unit_points must be a whole number, 1 or more"),
         ({"unit_points": 5, "guess_errors": 0.01}, "belong together"),
         ({"unit_points": 5, "guess_errors": 0.01, "guess_correlation": 1.0}, "strictly between 0 and 1"),
+        ({"unit_points": 5, "guess_errors": 0.05, "guess_correlation": 0.1}, "must be below the ceilings"),
+        ({"unit_points": 5, "guarantee": Guarantee(0.6)}, "must be at most 0.5"),
         ({"unit_points": 5, "pilot": ([0.1], [0.9])}, "units cannot be planned from traffic or a pilot"),
     ],
 )

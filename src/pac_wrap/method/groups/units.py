@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +22,7 @@ from pac_wrap.method.calibrate import Request, certificate_of, in_memory
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.values import Coded, GroupColumn, coded, text_of
 from pac_wrap.method.metrics import Measured
-from pac_wrap.method.promise import LABELS, OF_UNITS, OF_UNITS_APART, Promise, refuse_tolerance
+from pac_wrap.method.promise import LABELS, Promise, of_units, refuse_tolerance
 from pac_wrap.method.provenance import Day, Event, Units
 from pac_wrap.method.strategies.interface import PLUS, Abstain, Hold, asked_of
 from pac_wrap.ranks.memory import warn_of_labels
@@ -31,6 +32,8 @@ from pac_wrap.tails.units import highest_mean, refutes
 Codes = NDArray[np.int64]
 _BYTES: Final = 8
 _SIGNIFICANT: Final = 0.05
+# up to here (152) needs no more units without an error than points
+_HIGHEST: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,24 +97,44 @@ def certify_units(
     numbers = [np.bincount(found.codes[rows], minlength=len(found.values)) for rows in of_class]
     both = int(np.count_nonzero(np.minimum(*numbers)))
     _check_request(request, both)
+    how = counted.day, counted.event
     chosen = [
-        _one_each(given[rows], found.codes[rows], how, events[rows])
-        for rows, how in zip(of_class, (counted.day, counted.event), strict=True)
+        _one_each(given[rows], found.codes[rows], one, events[rows])
+        for rows, one in zip(of_class, how, strict=True)
     ]
-    tested = [bool((np.bincount(codes) > 1).any()) if codes.size else False for _, codes in chosen]
+    tested = [bool((np.bincount(codes) > 1).any()) if codes.size else False for _, codes, _ in chosen]
     if any(tested) and counted.order is None:
         counted = replace(counted, order=secrets.token_hex(_BYTES))
     # the numbers of points say nothing about the deltas of dependent ones
     asked = list(asked_of((request.fixed if both or any(tested) else request).guarantee))
-    for side, (own, codes) in enumerate(chosen):
+    for side, (own, codes, _) in enumerate(chosen):
+        promise = asked[side].promise
+        if tested[side] and promise is not None and promise.at_calibration > _HIGHEST:
+            raise InputError(f"a ceiling for points in units must be at most {_HIGHEST}, ask for a lower one")
         if tested[side]:
             test = _test_of(own, codes, found, str(counted.order), side == 0)
             asked[side] = asked[side]._replace(test=test, units=test.points.size)
-    ranked = in_memory([own for own, _ in chosen], LABELS, request.ranks)
+    ranked = in_memory([own for own, *_ in chosen], LABELS, request.ranks)
     if ranked[0].size and ranked[1].size:
         warn_of_labels(*ranked, draws=False)
     made = certificate_of(request.guarantee, asked, request.overlap, ranked, type_of(given))
-    return replace(made, assumptions=OF_UNITS if both else OF_UNITS_APART, units=counted)
+    if (
+        (short := int(np.count_nonzero(chosen[1][2])))
+        and made.fnr.certified
+        and made.rule.normal_below == -inf
+    ):
+        raise InputError(
+            f"{short:,} of {made.fnr.n:,} events have fewer points than it takes alarms to notice one, so no"
+            " threshold notices them, and the ceiling allows fewer misses; ask for fewer alarms"
+        )
+    # by its definition an event or a day has one score in its unit, unless an event is named beside its unit
+    one_by_chance = [
+        asked[side].promise is not None
+        and not tested[side]
+        and (how[side] is None or (side == 1 and events is not found.codes))
+        for side in (0, 1)
+    ]
+    return replace(made, assumptions=of_units(both > 0, any(one_by_chance)), units=counted)
 
 
 def _rate_of(wrong: NDArray[np.bool_], codes: Codes, confidence: float) -> tuple[Rate, NDArray[np.float64]]:
@@ -136,6 +159,8 @@ def measured_units(
     A rate is significantly above its ceiling if its test at 2.5 % says so; for points in units, (152) for the
     shares of points that are no errors.
     """
+    if units is not None:
+        _check_pair(units)
     if certificate.units is None or units is None:
         raise InputError(
             "this certificate was made without units; remove units"
@@ -147,9 +172,10 @@ def measured_units(
     for clause, own, of, how, error in zip(certificate.clauses, scores, units, counted, (1, 0), strict=True):
         values = as_scores(own, f"{clause.of.label} scores", missing=True)
         in_units, events = _with_events(of, own, values.size)
-        some, codes = _one_each(values, in_units.codes, how, events)
+        some, codes, short = _one_each(values, in_units.codes, how, events)
         verdicts = certificate.verdicts(some)
-        rate, shares = _rate_of(verdicts == error, codes, confidence)
+        wrong = (verdicts == error) | (short & (error == 0))
+        rate, shares = _rate_of(wrong, codes, confidence)
         ceiling, level = clause.ceiling if clause.kept else None, _SIGNIFICANT / 2
         if ceiling is None or not shares.size:
             over = False
@@ -168,21 +194,22 @@ def shares_of_units(
     marks: NDArray[np.int8],
     units: GroupColumn,
     beside: Any,
-) -> NDArray[np.float64]:
-    """Return the share of errors of each unit, of its normal and of its anomalous points, NaN without any.
+) -> tuple[NDArray[np.float64], list[Any]]:
+    """Return the share of errors of each unit, by class and NaN without points of it, and names of units.
 
     Units come in the order of their first rows; `marks` are labels, -1 for a row that does not count.
     """
     named, events = _with_events(units, beside, verdicts.size, "verdicts")
     _, first, codes = np.unique(named.codes, return_index=True, return_inverse=True)
     codes, counted = np.argsort(np.argsort(first))[codes], certificate.units or Units(None)
+    names = [named.values[code] for code in named.codes[np.sort(first)].tolist()]
     # as if verdicts were scores: normal, undecided, anomaly
     heights, shares = np.array([0.0, 2.0, 1.0])[verdicts], []
     for side, (how, clause) in enumerate(zip((counted.day, counted.event), certificate.clauses, strict=True)):
         rows = np.flatnonzero(marks == side)
-        found, of = _one_each(heights[rows], codes[rows], how, events[rows])
+        found, of, _ = _one_each(heights[rows], codes[rows], how, events[rows])
         wrong, points = found == 2.0 if side == 0 else found <= 0.0, np.bincount(of, minlength=first.size)
-        if clause.units is None and (points > 1).any():
+        if clause.certified is not None and clause.units is None and (points > 1).any():
             one = "event" if how else f"{clause.of.label} point"
             raise InputError(
                 f"the certificate was made from units with one {one} each, got a unit with"
@@ -190,7 +217,7 @@ def shares_of_units(
             )
         with np.errstate(invalid="ignore"):
             shares.append(np.bincount(of, wrong, minlength=first.size) / points)
-    return np.array(shares)
+    return np.array(shares), names
 
 
 def counted_as(per: Event | Day | Iterable[Event | Day] | None) -> Units:
@@ -211,24 +238,46 @@ def as_units(units: GroupColumn, beside: Any, rows: int, name: str = "scores") -
     if None in found.values:
         missing = np.flatnonzero(found.codes == found.values.index(None))
         raise InputError(
-            f"units must be known, but {missing.size:,} of {rows:,} are missing, the first in row"
+            f"units must be known, but {missing.size:,} of {rows:,} are missing, the first at position"
             f" {missing[0]:,}; give each of these rows a unit of its own"
         )
     return found
 
 
-def _with_events(units: GroupColumn, beside: Any, rows: int, name: str = "scores") -> tuple[Coded, Codes]:
-    """Return the units and the number of each row's event: its unit, if units are not pairs with an event."""
+def _check_pair(units: object) -> None:
+    if not isinstance(units, tuple | list) or len(units) != 2:
+        raise InputError(
+            "units must be a pair: the units of the normal points and those of the anomalous ones"
+        )
+
+
+def both_classes(units: tuple[GroupColumn, GroupColumn]) -> NDArray[Any]:
+    """Return the units of both classes below each other, with names that are read as at calibration."""
+    _check_pair(units)
+
+    def named(column: GroupColumn) -> NDArray[Any]:
+        found = coded(column, "units")
+        return np.array([*found.values, None], dtype=object)[found.codes]
+
+    return np.concatenate([np.stack([named(one) for one in _columns(own)], axis=-1) for own in units])
+
+
+def _columns(units: GroupColumn) -> tuple[GroupColumn, ...]:
+    """Return the column of units, or those of units and of events."""
     shape = np.shape(units if hasattr(units, "ndim") else np.asarray(units, dtype=object))
     if len(shape) != 2:
-        found = as_units(units, beside, rows, name)
+        return (units,)
+    if shape[1] in (1, 2):
+        return tuple(np.asarray(units).T)
+    raise InputError(f"units must be one column, or pairs of a unit and an event, got {shape[1]:,} columns")
+
+
+def _with_events(units: GroupColumn, beside: Any, rows: int, name: str = "scores") -> tuple[Coded, Codes]:
+    """Return the units and the number of each row's event: its unit, if units are not pairs with an event."""
+    found, *events = (as_units(one, beside, rows, name) for one in _columns(units))
+    if not events:
         return found, found.codes
-    if shape[1] != 2:
-        raise InputError(
-            f"units must be one column, or pairs of a unit and an event, got {shape[1]:,} columns"
-        )
-    found, events = (as_units(one, beside, rows, name) for one in np.asarray(units).T)
-    return found, found.codes * len(events.values) + events.codes
+    return found, found.codes * len(events[0].values) + events[0].codes
 
 
 def _check_request(request: Request, both: int) -> None:
@@ -248,13 +297,13 @@ def _check_request(request: Request, both: int) -> None:
 
 def _one_each(
     scores: NDArray[Any], codes: Codes, how: Day | Event | None, events: Codes
-) -> tuple[NDArray[Any], Codes]:
-    """Return the score of each event or day and its unit; points as they are if points count.
+) -> tuple[NDArray[Any], Codes, NDArray[np.bool_]]:
+    """Return the score of each event or day, its unit, and whether it has none; points as they are.
 
     It is the n-th largest of its first points, -inf if there are fewer.
     """
     if how is None:
-        return scores, codes
+        return scores, codes, np.zeros(scores.size, dtype=bool)
     n, first = (how.more_than + 1, None) if isinstance(how, Day) else (how.alarms, how.first)
     each = codes if isinstance(how, Day) else events
     by_one = np.argsort(each, kind="stable")
@@ -267,13 +316,14 @@ def _one_each(
     found = np.full(starts.size, -np.inf, dtype=kind)
     enough = sizes >= n
     found[enough] = scores[falling[starts[enough] + n - 1]]
-    return found, codes[by_one[starts]]
+    return found, codes[by_one[starts]], ~enough
 
 
 def _test_of(scores: NDArray[Any], codes: Codes, units: Coded, order: str, normal: bool) -> UnitTest:
     """Return the test of a class, whose order follows from a seed and the names of the units."""
     there, numbers, points = np.unique(codes, return_inverse=True, return_counts=True)
-    digests = [sha256(f"{order} {text_of(units.values[one])}".encode()).digest() for one in there.tolist()]
+    texts = (f"{order} {text_of(units.values[one])}" for one in there.tolist())
+    digests = [sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
     drawn = np.array(sorted(range(there.size), key=digests.__getitem__), dtype=np.int64)
     rising = np.argsort(scores, kind="stable")
     return UnitTest(scores[rising], np.argsort(drawn)[numbers][rising], points[drawn], normal)

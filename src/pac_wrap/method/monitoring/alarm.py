@@ -355,7 +355,9 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     promised = kept_by(certificate) if plain else [clause.certified for clause in certificate.clauses]
     kept = certificate.promises if traffic else [one for one in promised if one is not None]
     # a verdict that is never given has no errors to count
-    given = dict.fromkeys(Error, rule.anomaly_from < inf) | {Error.MISS: rule.normal_below > -inf}
+    event = certificate.units and certificate.units.event
+    missed = rule.normal_below > -inf or (event is not None and event.alarms > 1)
+    given = dict.fromkeys(Error, rule.anomaly_from < inf) | {Error.MISS: missed}
     # with very noisy labels, any share of errors is possible while a ceiling holds: nothing contradicts it
     found: list[tuple[Any, ...]] = [
         (name_of(one), one.delta, _limit(one), None, one.label_noise is not None, _counts(certificate, one))
@@ -376,6 +378,8 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     if not found and traffic:
         told = dict.fromkeys(why_unseen(one, traffic) or "no alarm is ever raised" for one in kept)
         raise InputError(f"nothing can be monitored: {', and '.join(told) or 'nothing is certified'}")
+    if not found and certificate.guarantee.label_noise is None and any(given.values()):
+        raise InputError("no verdict can break what is certified, so there is nothing to monitor")
     if not found and not any(given.values()):
         raise InputError("every point is left undecided, so nothing can be monitored; label more points")
     if not found:

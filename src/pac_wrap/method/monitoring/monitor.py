@@ -23,7 +23,7 @@ from pac_wrap.method.certificate import Certificate, no_certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.units import shares_of_units
-from pac_wrap.method.groups.values import NEVER, Group, GroupColumn
+from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, text_of
 from pac_wrap.method.metrics import as_verdicts
 from pac_wrap.method.monitoring import alarm as watched
 from pac_wrap.method.monitoring.alarm import Alarm, Counts, Points, Watch
@@ -39,6 +39,7 @@ _LARGEST_FILE: Final = 10**9
 # how many points of the evidence's history are stored, and how many ids of batches
 MOST_PARTS: Final = 256
 MOST_IDS: Final = 1000
+MOST_UNITS: Final = 5000
 # which verdict on which label is an error
 _ERRORS: Final = {"FPR": (0, Verdict.ANOMALY), "FNR": (1, Verdict.NORMAL)}
 _NONE: Final = np.empty(0, dtype=np.int64)
@@ -239,6 +240,7 @@ class MonitorState:
     ids: tuple[str, ...]
     members: tuple[Member, ...]
     curve: str | None = field(default=None, metadata={"optional": True})
+    units: tuple[str, ...] = field(default=(), metadata={"optional": True})
     version: str = __version__
 
 
@@ -261,6 +263,20 @@ def _ids_after(
             " incomplete batch another id"
         )
     return (*ids, digest)[-MOST_IDS:]
+
+
+def _units_after(seen: tuple[str, ...], names: list[Any], late: bool) -> tuple[str, ...]:
+    """Return the digests of units after more of them; a unit that was counted before is refused."""
+    digests, before = [], set(seen)
+    for name in names:
+        text = str(text_of(name)).encode("utf-8", "surrogatepass")
+        digests.append(sha256(text + b"\xff" * late).hexdigest()[:16])
+        if digests[-1] in before:
+            raise InputError(
+                f"unit {quoted(name)} was counted before, so it is no new draw; feed all rows of a unit in"
+                " one batch, and give what is independent a name of its own, such as the day of a machine"
+            )
+    return (*seen, *digests)[-MOST_UNITS:]
 
 
 class Monitor:
@@ -331,6 +347,7 @@ class Monitor:
         self.certificate, self._curve, self._anomaly_label = certificate, curve, anomaly_label
         self.alpha = arguments.check_rate("alpha", alpha)
         self._ids: tuple[str, ...] = ()
+        self._units: tuple[str, ...] = ()
         self.rows = self.batches = self.unseen = self.unpromised = 0
         self._members: dict[int, Member] = {}
         self.table = certificate if isinstance(certificate, GroupCertificate) else None
@@ -420,7 +437,8 @@ class Monitor:
             The group of each row, if the certificate has groups.
         units : array-like, optional
             The unit of each row, if the certificate was made with units. A unit counts once, with all of its
-            rows in this batch, so a batch must hold the whole of it.
+            rows in this batch, so a batch must hold the whole of it. A unit that comes again, among the last
+            5,000, raises an error.
         scores : array-like of float, optional
             The score of each row; NaN for a row without one. A monitor with a curve needs scores.
         id : str, optional
@@ -441,6 +459,7 @@ class Monitor:
         if (labels if self.asked.of_traffic else reviews) is not None:
             raise InputError("reviews are for a certificate of traffic, and labels for any other; swap them")
         batch = read_batch(verdicts, labels, scores, self._anomaly_label)
+        fed: list[Any] = []
         if (units is None) != (self.in_units is None):
             raise InputError(
                 "the monitored certificate was made without units; remove units"
@@ -448,7 +467,8 @@ class Monitor:
                 else "the monitored certificate was made with units; pass the unit of each row as units"
             )
         if units is not None and self.in_units is not None:
-            shares = shares_of_units(self.in_units, batch.verdicts, batch.labels, units, verdicts)
+            shares, names = shares_of_units(self.in_units, batch.verdicts, batch.labels, units, verdicts)
+            fed = [name for name, own in zip(names, shares.T, strict=True) if not np.isnan(own).all()]
             none = np.zeros(shares.shape[1], dtype=np.int8)
             batch = Batch(none, none == 0, none, shares=shares)
         if reviews is not None:
@@ -463,6 +483,7 @@ class Monitor:
             parts = [part for part in batch.divided(watchers) if part[0] != NEVER]
         with self._turn:
             ids = _ids_after(self._ids, id, late, more, self.batches)
+            seen = _units_after(self._units, fed, late)
             if more and together:
                 raise InputError(
                     "rows that count together must be one batch; give all of them at once, without more"
@@ -473,7 +494,7 @@ class Monitor:
                 member = members.get(place) or self._fresh(place)
                 whole = self.asked.of_traffic if together is None else together
                 members[place] = member.fed(own, id, late=late, together=whole)
-            self._members, self._ids = members, ids
+            self._members, self._ids, self._units = members, ids, seen
             self.rows, self.batches = self.rows + rows, self.batches + (not more)
             self.unseen, self.unpromised = self.unseen + unseen, self.unpromised + unpromised
             return self.alarm
@@ -534,7 +555,8 @@ class Monitor:
             raise CertificateError(f"the monitor contradicts itself: {problem}; start a new one")
         with self._turn:
             self._members = {member.place: member for member in state.members}
-            self._ids, self.rows, self.batches = state.ids, state.rows, state.batches
+            self._ids, self._units = state.ids, state.units
+            self.rows, self.batches = state.rows, state.batches
             self.unseen, self.unpromised = state.unseen, state.unpromised
         return self
 
@@ -621,7 +643,7 @@ class Monitor:
         certificate, curve = self._digests
         counts = self.rows, self.batches, self.unseen, self.unpromised
         members = tuple(member for _, member in sorted(self._members.items()))
-        return MonitorState(certificate, self.alpha, *counts, self._ids, members, curve)
+        return MonitorState(certificate, self.alpha, *counts, self._ids, members, curve, self._units)
 
     def _problems(self, state: MonitorState) -> Iterator[str]:
         """Yield contradictions in a state, and give its quantities their bets."""
@@ -643,6 +665,8 @@ class Monitor:
             yield "the rows of its groups do not add up to its rows"
         if len(state.ids) > min(MOST_IDS, state.batches):
             yield "it has more ids than batches"
+        if len(state.units) > min(MOST_UNITS, state.rows * (self.in_units is not None)):
+            yield "it has counted more units than there were"
 
 
 def recalibrate(

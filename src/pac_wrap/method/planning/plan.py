@@ -17,7 +17,7 @@ from pac_wrap.method.promise import Error, Guarantee, Promise, refuse_tolerance
 from pac_wrap.method.rule import LARGEST
 from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.tails.bounds import Budget, Sharing, cdf, equal_deltas, min_samples, ranks_tested, upper_bound
-from pac_wrap.tails.units import highest_mean, least_units, likely_units
+from pac_wrap.tails.units import likely_units
 
 # budgets are tried up to this many errors; a larger need is reported as unknown
 MOST_ERRORS: Final = 500
@@ -198,8 +198,7 @@ class Needed:
         if budget is not None and not budget.n:
             yield "none at hand"
         elif budget is not None:
-            free = highest_mean(np.zeros(budget.n), budget.delta) if self.in_units else None
-            lowest = self.promise.afterwards(free or upper_bound(0, budget.n, budget.delta))
+            lowest = self.promise.afterwards(upper_bound(0, budget.n, budget.delta))
             allowed = f", {budget.missing:,} missing"
             if budget.errors is not None:
                 allowed = f" tolerate {budget.errors:,} error{'s' * (budget.errors != 1)}" * (
@@ -208,7 +207,8 @@ class Needed:
             least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
             yield f"{budget.n:,} at hand{allowed}; {least}"
         if self.forecast is not None:
-            found = "no number of" if self.likely is None else f"{self.likely.labels:,}"
+            found = "more than 5,000" if self.in_units else "no number of"
+            found = found if self.likely is None else f"{self.likely.labels:,}"
             fresh = "fresh labels" if self.points.endswith("labels") else self.points
             wanted = " for the guessed alarms" if self.points == "points of traffic" else ""
             yield f"by the {self.forecast}, {found} {fresh} are enough 9 times in 10{wanted}"
@@ -293,18 +293,25 @@ def _guessed_of_units(
             "units cannot be planned from traffic or a pilot sample; remove unit_points or these"
         )
     refuse_tolerance(asked, "a promise about units", "remove both")
+    if max(one.at_calibration for one in asked.promises) > 0.5:
+        raise InputError("a ceiling for points in units must be at most 0.5; ask for a lower one")
     if errors is None and correlation is None:
         return None
     if errors is None or correlation is None:
         raise InputError("guess_errors and guess_correlation belong together; give both, or none")
     rates = check_rate("guess_errors", errors), check_rate("guess_correlation", correlation)
+    if errors >= min(one.at_calibration for one in asked.promises):
+        raise InputError(
+            f"guess_errors must be below the ceilings, or no number of units certifies them, got {errors!r};"
+            " guess fewer errors, or ask for higher ceilings"
+        )
     return *rates, points
 
 
 def _of_units(promise: Promise, n: int | None, guessed: tuple[float, float, int] | None) -> Needed:
     """Return the units that a promise needs if no point is an error, and those that are likely enough."""
     rate, delta = promise.at_calibration, promise.delta
-    least = (least_units(rate, delta),)
+    least = (min_samples(rate, delta),)
     more: dict[str, Any] = {}
     if guessed is not None:
         likely = likely_units(rate, delta, *guessed, _CHANCE)
