@@ -363,7 +363,7 @@ def test_names_of_units_are_read_alike_everywhere() -> None:
     strange = [f"a\\ud800{unit}" for unit in np.repeat(np.arange(120), 6).tolist()]
     for units in (days, mixed, strange):
         made = calibrate_labelled(scores, labels, BOTH, units=units)
-        pair = tuple(
+        pair: Any = tuple(
             [one for one, mark in zip(units, labels, strict=True) if mark == side] for side in (0, 1)
         )
         assert made.verify(scores[labels == 0], scores[labels == 1], units=pair)

@@ -355,7 +355,7 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     promised = kept_by(certificate) if plain else [clause.certified for clause in certificate.clauses]
     kept = certificate.promises if traffic else [one for one in promised if one is not None]
     # a verdict that is never given has no errors to count
-    event = certificate.units and certificate.units.event
+    event = None if certificate.units is None else certificate.units.event
     missed = rule.normal_below > -inf or (event is not None and event.alarms > 1)
     given = dict.fromkeys(Error, rule.anomaly_from < inf) | {Error.MISS: missed}
     # with very noisy labels, any share of errors is possible while a ceiling holds: nothing contradicts it
