@@ -99,8 +99,7 @@ def order_key(value: float) -> int:
 
 def from_order_key(key: int) -> float:
     """Return the number that has this key."""
-    value: float = unpack("<d", pack("<Q", key ^ (_MINUS_ZERO if key & _MINUS_ZERO else _ALL)))[0]
-    return value
+    return float(unpack("<d", pack("<Q", key ^ (_MINUS_ZERO if key & _MINUS_ZERO else _ALL)))[0])
 
 
 def from_order_keys(keys: Bits) -> Doubles:

@@ -262,18 +262,10 @@ def sql(
     from pac_wrap.tables.sql import group_verdict_sql, join_sql, verdict_sql
 
     if not calibrate:
-        for_calibrate = {
-            "--table": table,
-            "--label": label,
-            "--review": review,
-            "--anomaly-label": anomaly_label,
-            "--max-fpr": max_fpr,
-            "--max-fnr": max_fnr,
-            **{f"--{name.replace('_', '-')}": one for name, one in vars(promised).items()},
-            "--overlap": overlap,
-            "--answers": answers,
-            "-o": output,
-        }
+        named: dict[str, Any] = {"table": table, "label": label, "review": review}
+        named |= {"anomaly_label": anomaly_label, "max_fpr": max_fpr, "max_fnr": max_fnr}
+        named |= vars(promised) | {"overlap": overlap, "answers": answers}
+        for_calibrate = {f"--{name.replace('_', '-')}": one for name, one in named.items()} | {"-o": output}
         if given := [option for option, value in for_calibrate.items() if value is not None]:
             raise InputError(f"{given[0]} works only with --calibrate; add --calibrate, or remove {given[0]}")
         if certificate is None:

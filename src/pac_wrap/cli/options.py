@@ -432,13 +432,11 @@ class Promised:
         """The arguments of a guarantee that the options about traffic give; none if none is given."""
         from pac_wrap.method.robust.shift_and_noise import Reviews
 
-        def given(**options: Any) -> dict[str, Any]:
-            return {name: one for name, one in options.items() if one is not None}
-
-        reviews = given(rate=self.review_rate, mistaken=self.mistaken, audits=self.audits)
-        reviews |= given(max_anomalies=self.max_anomalies)
-        found = given(max_alarms=self.max_alarms, max_false_alarms=self.max_false_alarms)
-        found |= given(min_precision=self.min_precision)
+        given = {name: one for name, one in vars(self).items() if one is not None}
+        known = {"review_rate": "rate"} | {name: name for name in ("mistaken", "max_anomalies", "audits")}
+        reviews = {known[name]: one for name, one in given.items() if name in known}
+        promises = ("max_alarms", "max_false_alarms", "min_precision")
+        found = {name: one for name, one in given.items() if name in promises}
         return found | ({"reviews": Reviews(**reviews)} if reviews else {})
 
     def guarantee(self, max_fpr: str | list[str] | None, max_fnr: str | list[str] | None) -> "Guarantee":

@@ -287,7 +287,6 @@ _FOLDS: Final = "sklearn.model_selection._validation"  # where scikit-learn fits
 def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
     """Warn of a pipeline or a search around PACWrap, and refuse a fold that lacks a class with a ceiling."""
     steps: list[str] = []
-    warned: list[str] = []
     search, in_fold = None, False
     # the frames of all calls under way: scikit-learn passes no such information
     for frame, _ in walk_stack(sys._getframe()):
@@ -308,18 +307,18 @@ def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
             )
     if steps:
         inside = ", ".join(f"{step}()" for step in steps)
-        warned.append(
+        warn(
             f"the pipeline around PACWrap fitted {' and '.join(steps)} on the calibration rows too, so"
-            f" the promise does not hold; put the steps inside: PACWrap(make_pipeline({inside}, detector))"
+            f" the promise does not hold; put the steps inside: PACWrap(make_pipeline({inside}, detector))",
+            OverlapWarning,
         )
     if search is not None:
-        warned.append(
+        warn(
             f"{search} around PACWrap chose its settings on the calibration rows too, so the promise does not"
             f" hold; put the search inside: PACWrap({search}(detector, ...)), or call"
-            " best_estimator_.calibrate(X, y) with rows that the search has not seen"
+            " best_estimator_.calibrate(X, y) with rows that the search has not seen",
+            OverlapWarning,
         )
-    for text in warned:
-        warn(text, OverlapWarning)
 
 
 def check_metric(undecided: int, of: int, anomaly_label: object) -> None:

@@ -205,8 +205,7 @@ def detector_name(detector: Any) -> str:
     """Return a detector's name for messages: the name of the function or class, or the text itself."""
     if isinstance(detector, str):
         return quoted(detector)
-    name: str = getattr(detector, "__name__", type(detector).__name__)
-    return name
+    return str(getattr(detector, "__name__", type(detector).__name__))
 
 
 def handed_on(detector: Any, *, trained: bool = True) -> Any:

@@ -261,8 +261,7 @@ def passed_on(wrapper: Any, detector: Any, fit_params: dict[str, Any]) -> dict[s
             " trained; remove it"
         )
     if get_config()["enable_metadata_routing"]:
-        routed: dict[str, Any] = process_routing(wrapper, "fit", **fit_params).detector.fit
-        return routed
+        return dict(process_routing(wrapper, "fit", **fit_params).detector.fit)
     taken = signature(detector.fit).parameters
     unknown = [name for name in fit_params if name not in taken]
     if unknown and not any(one.kind is one.VAR_KEYWORD for one in taken.values()):

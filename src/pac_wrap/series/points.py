@@ -528,12 +528,10 @@ def calibrate_points(
         raise InputError("per is for units; give units too, or remove it")
     classes = [points.scores[points.of_class(anomalous, calibrating)] for anomalous in (False, True)]
     certificate = warned(certify_classes(Request.of(guarantee, overlap).fixed, *classes, draws=False))
-    found = [
-        points.effective_size(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)
-    ]
-    for one, name, clause in zip(
-        found, ("normal", "anomalous"), (certificate.fpr, certificate.fnr), strict=True
-    ):
+    effective: list[float | None] = []
+    for name, clause in (("normal", certificate.fpr), ("anomalous", certificate.fnr)):
+        one = points.effective_size(certificate.thresholds, name == "anomalous", calibrating)
+        effective.append(one.effective)
         budget = clause.budget
         if budget is None or budget.errors is None or certificate.uncertified:
             continue  # without a promise, none can be wrong
@@ -541,7 +539,6 @@ def calibrate_points(
         text = one.warning(name, points.every, min_samples(budget.rate, budget.delta), unit)
         if text is not None:
             warnings.warn(text, DependenceWarning, stacklevel=2)
-    effective = (one.effective for one in found)
     misjudged = (
         int(np.count_nonzero(certificate.rule.verdicts(scores) == wrong))
         for scores, wrong in zip(classes, (Verdict.ANOMALY, Verdict.NORMAL), strict=True)
