@@ -197,6 +197,7 @@ def test_labels_are_0_and_1(labels: Any) -> None:
         ([5, 5], "attack", [False, False]),
         ([], 1, []),
         ([], "attack", []),
+        (np.array([0.0, 0.0]), 10**80, [False, False]),
     ],
 )
 def test_the_label_of_anomalies_can_be_named(labels: Any, anomaly_label: object, mask: list[bool]) -> None:

@@ -90,7 +90,8 @@ def by_hand(
             tails.append(tail(errors, n, Fraction(said[name]) * factor))
     side = 1 - max(tails, default=Fraction(0))
     if "precision" in asked:
-        limit = (1 - Fraction(said["precision"])) * truth
+        # the ceiling of wrong alarms is a double
+        limit = Fraction(1.0 - said["precision"]) * truth
         least, name = max(thresholds.values(), default=-inf), "wrong alarms"
         thresholds[name], sizes[name] = inf, 0
         for rank in ranks(n, limit, delta):

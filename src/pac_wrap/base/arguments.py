@@ -217,7 +217,10 @@ def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "l
 
 
 def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDArray[np.bool_]:
-    mask = np.asarray(array == anomaly_label, dtype=bool)
+    try:
+        mask = np.asarray(array == anomaly_label, dtype=bool)
+    except OverflowError:  # a whole number beyond all doubles
+        mask = np.zeros(array.shape, dtype=bool)
     if anomaly_label == 1 or anomaly_label == -1:
         normal_label = 0 if anomaly_label == 1 else 1
         # two comparisons of all are faster than one of some, which have to be picked
