@@ -59,8 +59,7 @@ def compare_scores(
     for name, (scores, anomalous) in columns.items():
         check_aligned("scores", scores, "labels", anomalous)
         classes = scores[~anomalous], scores[anomalous]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UpsideDownWarning)
+        with warnings.catch_warnings(action="ignore", category=UpsideDownWarning):
             curve = CurveRequest(*deltas).certify_scores(*classes)
         area = auc(*classes) if classes[0].size and classes[1].size else None
         if area is not None and is_upside_down(area, classes[0].size, classes[1].size):

@@ -4,6 +4,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -161,10 +162,11 @@ class Doubt:
     """A check that warns if the first new scores seem to come from another detector than the old ones."""
 
     def __init__(self, provenance: Provenance | None, score: str) -> None:
-        self._known = Provenance() if provenance is None else provenance
+        known = Provenance() if provenance is None else provenance
         self._seen = self._outside = 0
-        self._ended = self._known.lowest is None
-        made_from = self._known.score
+        # the calibration scores, until the check has ended
+        self._ends = None if known.lowest is None or known.highest is None else (known.lowest, known.highest)
+        made_from = known.score
         if made_from is not None and made_from != harmless(score):
             warnings.warn(
                 f"the certificate was made from column {quoted(made_from)}, not {quoted(score)}; check that"
@@ -175,24 +177,22 @@ class Doubt:
 
     def see(self, scores: NDArray[np.floating[Any]]) -> None:
         """Check some more scores; missing scores do not count."""
-        if self._ended or self._known.lowest is None or self._known.highest is None:
+        if self._ends is None:
             return
         first = scores[: _LOOKED_AT - self._seen]
         first = first[~np.isnan(first)]
         self._seen += first.size
-        self._outside += int(np.count_nonzero((first < self._known.lowest) | (first > self._known.highest)))
+        self._outside += int(np.count_nonzero((first < self._ends[0]) | (first > self._ends[1])))
         if self._seen >= _LOOKED_AT:
             self.end()
 
     def end(self) -> None:
         """Warn if it is due, after the last scores."""
-        if self._ended:
-            return
-        self._ended = True
-        if self._seen >= _FEWEST and self._outside >= _HALF * self._seen:
+        ends, self._ends = self._ends, None
+        if ends is not None and self._seen >= _FEWEST and self._outside >= _HALF * self._seen:
             warnings.warn(
                 f"{self._outside:,} of the first {self._seen:,} scores lie outside those of the calibration,"
-                f" {self._known.lowest:.6g} to {self._known.highest:.6g}; check that they come from the same"
+                f" {ends[0]:.6g} to {ends[1]:.6g}; check that they come from the same"
                 " detector, and that points were labelled without regard to their scores",
                 PACWrapWarning,
                 stacklevel=2,
@@ -223,13 +223,9 @@ def _texts(texts: Any, name: str) -> tuple[str, ...]:
 
 
 def _is_date(text: object) -> bool:
-    if not isinstance(text, str) or not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z", text):
-        return False
-    try:
-        datetime.strptime(text, _DATE)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return isinstance(text, str) and f"{datetime.strptime(text, _DATE).isoformat()}Z" == text
+    return False
 
 
 @dataclass(frozen=True, slots=True)

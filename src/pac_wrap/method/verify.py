@@ -21,7 +21,7 @@ from pac_wrap.method.classes import ClassCertificate, ClassRequest, certify_clas
 from pac_wrap.method.curves.curve import Curve, CurveRequest, CurveSide
 from pac_wrap.method.groups.calibrate import GroupRequest, certify_labelled_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.units import both_classes, certify_units
+from pac_wrap.method.groups.units import both_classes, certify_units, check_in_units
 from pac_wrap.method.groups.values import GroupColumn, shown
 from pac_wrap.method.kinds import KindRequest, certify_mappings
 from pac_wrap.method.promise import LABELS, Assumption
@@ -95,12 +95,7 @@ def verify(
             raise InputError(f"{of} were drawn by weights; give {label}_weights")
     kind = certificate.score_type
     low, high = as_made(kind, normal, "normal"), as_made(kind, anomalous, "anomalous")
-    if (units is None) != (certificate.units is None):
-        raise InputError(
-            "this certificate was made without units; remove units"
-            if certificate.units is None
-            else "this certificate was made with units; pass units=(of normal points, of anomalous points)"
-        )
+    check_in_units(certificate, units)
 
     def again() -> Certificate:
         if certificate.by_kind:
@@ -112,13 +107,7 @@ def verify(
         request = Request(certificate.guarantee, certificate.overlap)
         if units is not None:
             scores, labels = np.concatenate([low, high]), np.repeat([0, 1], [low.size, high.size])
-            return certify_units(
-                request,
-                scores,
-                labels,
-                both_classes(units),
-                certificate.units,
-            )
+            return certify_units(request, scores, labels, both_classes(units), certificate.units)
         if drawn_by is None:
             return certify_classes(request, low, high)
         return certify_weighted(request, (low, high), weights, drawn_by.bound, drawn_by.seed)
@@ -198,8 +187,7 @@ def compare(found: T, again: T) -> Verification:
 
 def _compared(found: T, again: Callable[[], T]) -> Verification:
     """Return how what was found differs from what a call makes, without warnings that were shown before."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PACWrapWarning)
+    with warnings.catch_warnings(action="ignore", category=PACWrapWarning):
         made = again()
     if isinstance(found, Certificate) and isinstance(made, Certificate):
         kind = found.score_type

@@ -234,8 +234,7 @@ class Spread(NamedTuple):
         """Return the cells of ranges with more than one score that overlap the keys from low to high."""
         first = int(np.searchsorted(self.high, np.uint64(low)))
         part = slice(first, int(np.searchsorted(self.low, np.uint64(high), "right")))
-        found: list[int] = self.origin[part][self.low[part] < self.high[part]].tolist()
-        return found
+        return list(self.origin[part][self.low[part] < self.high[part]].tolist())
 
 
 Spreads = Sequence[Spread]

@@ -207,8 +207,7 @@ def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Drawi
 
 
 def _shares(window: Window, scores: Scores) -> Rates:
-    counts: Rates = np.histogram(scores, _BINS, (window.low, window.high))[0] / max(1, scores.size)
-    return counts
+    return np.asarray(np.histogram(scores, _BINS, (window.low, window.high))[0] / max(1, scores.size))
 
 
 def bands(window: Window, curve: Curve) -> Drawing:
@@ -275,8 +274,7 @@ def _round_step(span: float, most: int) -> float:
 
 def _on_log(values: Rates, low: float) -> Rates:
     """Return shares as heights on a log scale that reaches from a low one to all."""
-    heights: Rates = (np.log10(values) - np.log10(low)) / -np.log10(low)
-    return heights
+    return np.asarray((np.log10(values) - np.log10(low)) / -np.log10(low))
 
 
 def _log_levels(low: float) -> Lines:

@@ -126,8 +126,7 @@ class _Own:
             right = np.diff(np.round(np.arange(n + 1) * part)) > 0
             verdicts = np.where(self.verdicts < 0, np.nan, self.verdicts)
             verdicts[self.waiting] = right
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PACWrapWarning)
+            with warnings.catch_warnings(action="ignore", category=PACWrapWarning):
                 made = calibrate_traffic(scores, verdicts, now.guarantee, independent=apart, **self._more)
             yield _case(f"{n:,}, {words}", int(np.count_nonzero(right)), made)
 

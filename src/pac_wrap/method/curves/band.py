@@ -78,8 +78,7 @@ class Band:
 
     def of(self, counts: ArrayLike) -> Rates:
         """Return the bound of each count."""
-        bounds: Rates = np.append(self.bounds, 1.0)[np.searchsorted(self.ranks, np.asarray(counts))]
-        return bounds
+        return np.asarray(np.append(self.bounds, 1.0)[np.searchsorted(self.ranks, np.asarray(counts))])
 
 
 def anchor_ranks(n: int) -> Counts:

@@ -45,8 +45,7 @@ class Segments:
         if not self.keys.size:
             return np.full(ranks.size, interface.MINUS, dtype=np.uint64)
         places = np.minimum(self.starts + np.clip(ranks, 0, None), self.keys.size - 1)
-        found: Bits = self.keys[places]
-        return found
+        return np.asarray(self.keys[places])
 
     def below(self, keys: Bits) -> Counts:
         """Return how many keys of each segment are less than the given key of that segment."""

@@ -5,6 +5,7 @@ one score each.
 """
 
 import secrets
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -64,19 +65,16 @@ class UnitTest:
         No share falls as errors are added, so what is refuted with some errors is refuted with fewer.
         """
         n = self.scores.size
-        low, high = -1, n
-        while high - low > 1:
-            k = (low + high) // 2
+
+        def too_many(k: int) -> bool:
             # with equal scores fewer than k points are errors
+            beyond = slice(0, np.searchsorted(self.scores, self.scores[k]))
             if self.normal:
                 beyond = slice(np.searchsorted(self.scores, self.scores[n - 1 - k], side="right"), n)
-            else:
-                beyond = slice(0, np.searchsorted(self.scores, self.scores[k]))
-            if refutes(self._shares(beyond), promise.at_calibration, promise.delta):
-                low = k
-            else:
-                high = k
-        return None if low < 0 else low
+            return not refutes(self._shares(beyond), promise.at_calibration, promise.delta)
+
+        most = bisect_left(range(n), True, key=too_many) - 1
+        return None if most < 0 else most
 
     def _shares(self, beyond: slice) -> NDArray[np.float64]:
         return np.bincount(self.places[beyond], minlength=self.points.size) / self.points
@@ -161,12 +159,9 @@ def measured_units(
     """
     if units is not None:
         _check_pair(units)
-    if certificate.units is None or units is None:
-        raise InputError(
-            "this certificate was made without units; remove units"
-            if units is not None
-            else "this certificate was made with units; pass units=(of normal points, of anomalous points)"
-        )
+    check_in_units(certificate, units)
+    assert certificate.units is not None
+    assert units is not None
     found = []
     counted = certificate.units.day, certificate.units.event
     for clause, own, of, how, error in zip(certificate.clauses, scores, units, counted, (1, 0), strict=True):
@@ -248,6 +243,16 @@ def _check_pair(units: object) -> None:
     if not isinstance(units, tuple | list) or len(units) != 2:
         raise InputError(
             "units must be a pair: the units of the normal points and those of the anomalous ones"
+        )
+
+
+def check_in_units(certificate: Certificate, units: object) -> None:
+    """Refuse units for a certificate that was made without them, and none for one that was made with them."""
+    if (units is None) != (certificate.units is None):
+        raise InputError(
+            "this certificate was made without units; remove units"
+            if certificate.units is None
+            else "this certificate was made with units; pass units=(of normal points, of anomalous points)"
         )
 
 

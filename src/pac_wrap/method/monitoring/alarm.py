@@ -108,11 +108,8 @@ class Alarm:
     @property
     def interval(self) -> tuple[float, float] | None:
         """Bounds of the rate since row `since`; None for chosen thresholds of scores, and for "units"."""
-        return (
-            None
-            if self.units == "units" or self.watch == SCORES
-            else confidence_sequence(self.count, self.n, self.level)
-        )
+        known = self.units != "units" and self.watch != SCORES
+        return confidence_sequence(self.count, self.n, self.level) if known else None
 
     def of(self, groups: tuple[Group, ...]) -> "Alarm":
         """Return a copy of the alarm that names its groups."""
@@ -375,19 +372,19 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
         refuse_tolerance(certificate.guarantee, "a curve", "remove it; the rest is monitored without it")
         if (hull := hull_of(curve)) is not None:
             found.append((SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
-    if not found and traffic:
+    if found:
+        return tuple(Watch.of(alpha / len(found), *one) for one in found)  # eq. (129)
+    if traffic:
         told = dict.fromkeys(why_unseen(one, traffic) or "no alarm is ever raised" for one in kept)
         raise InputError(f"nothing can be monitored: {', and '.join(told) or 'nothing is certified'}")
-    if not found and certificate.guarantee.label_noise is None and any(given.values()):
-        raise InputError("no verdict can break what is certified, so there is nothing to monitor")
-    if not found and not any(given.values()):
+    if not any(given.values()):
         raise InputError("every point is left undecided, so nothing can be monitored; label more points")
-    if not found:
-        raise InputError(
-            "with the tolerated label noise, any share of errors may appear while the ceilings hold, so"
-            " nothing can be monitored; ask for lower ceilings, or tolerate fewer lost labels"
-        )
-    return tuple(Watch.of(alpha / len(found), *one) for one in found)  # eq. (129)
+    if certificate.guarantee.label_noise is None:
+        raise InputError("no verdict can break what is certified, so there is nothing to monitor")
+    raise InputError(
+        "with the tolerated label noise, any share of errors may appear while the ceilings hold, so"
+        " nothing can be monitored; ask for lower ceilings, or tolerate fewer lost labels"
+    )
 
 
 def name_of(promise: Promise) -> str:
