@@ -636,9 +636,9 @@ def assumed_of_traffic(asked: Guarantee, independent: bool) -> tuple[Assumption,
     return tuple(found)
 
 
-def assumed_of(asked: Guarantee, usual: tuple[Assumption, ...] = OF_DRAWS) -> tuple[Assumption, ...]:
+def assumed_of(asked: Guarantee) -> tuple[Assumption, ...]:
     """Return the assumptions of promises about independent draws or about traffic."""
-    return assumed_of_traffic(asked, False) if asked.of_traffic else assumed(usual, **asked.tolerates)
+    return assumed_of_traffic(asked, False) if asked.of_traffic else assumed(OF_DRAWS, **asked.tolerates)
 
 
 def are_independent(assumptions: tuple[Assumption, ...]) -> bool:

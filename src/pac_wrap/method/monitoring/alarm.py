@@ -17,15 +17,8 @@ from pac_wrap.method.alarms.precision import kept_by, shares_of
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.values import Group
-from pac_wrap.method.monitoring.bets import (
-    SHARES_OF_UNITS,
-    Bets,
-    Placed,
-    Reached,
-    confidence_sequence,
-    mean_sequence,
-    wait,
-)
+from pac_wrap.method.monitoring import bets as betting
+from pac_wrap.method.monitoring.bets import SHARES_OF_UNITS, Bets, Placed, Reached
 from pac_wrap.method.promise import Error, Promise, refuse_tolerance
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.strategies.interface import Abstain
@@ -109,7 +102,7 @@ class Alarm:
     def interval(self) -> tuple[float, float] | None:
         """Bounds of the rate since row `since`; None for chosen thresholds of scores, and for "units"."""
         known = self.units != "units" and self.watch != SCORES
-        return confidence_sequence(self.count, self.n, self.level) if known else None
+        return betting.confidence_sequence(self.count, self.n, self.level) if known else None
 
     def of(self, groups: tuple[Group, ...]) -> "Alarm":
         """Return a copy of the alarm that names its groups."""
@@ -233,7 +226,7 @@ class Watch:
         check_rate("alpha", self.alpha)
         for number in (*self.cells, self.starts, self.following, *self.began):
             check_count("a count", number)
-        late = self.following > self.n + wait(self.n)
+        late = self.following > self.n + betting.wait(self.n)
         if late or not all(map(isfinite, self.past)) or inf in self.gains:
             raise InputError(f"the stored state of {self.name} is impossible; start a new monitor")
 
@@ -273,8 +266,8 @@ class Watch:
         Of units, it is the mean of their shares of errors, which are rounded down.
         """
         if self.units == "units":
-            return MeanRate(self.count, self.n, *mean_sequence(np.array(self.cells), self.alpha))
-        ends = (0.0, 1.0) if self.hull else confidence_sequence(self.count, self.n, self.alpha)
+            return MeanRate(self.count, self.n, *betting.mean_sequence(np.array(self.cells), self.alpha))
+        ends = (0.0, 1.0) if self.hull else betting.confidence_sequence(self.count, self.n, self.alpha)
         return Rate(self.count, self.n, *ends)
 
     @property
