@@ -121,8 +121,7 @@ def calibrate(
         elif drawn:
             known |= {"reviews": drawn[1], "audits": drawn[2]}
             drawn = drawn[:1]
-    page = partial(account_of, certificate, *drawn, **known)
-    written = _write_all((output, certificate), (report, page))
+    written = _write_all((output, certificate), (report, partial(account_of, certificate, *drawn, **known)))
     if written and not quiet:
         say(f"{_counted(certificate, label is None)} -> {', '.join(written)}")
     if form == "json":

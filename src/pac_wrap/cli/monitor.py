@@ -193,8 +193,7 @@ def monitor(
     watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
     if (label if watched.asked.of_traffic else review) is not None:
         raise InputError("--review is for a certificate of traffic, and --label for any other; use the other")
-    inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
-    keep_apart(inputs, state, output, report)
+    keep_apart([*tables, certificate, *([] if curve is None else [curve])], state, output, report)
     options.check_report(report, "a monitor", options.PAGES)
     marks = label if review is None else review
     for given, wanted in (("--anomaly-label", anomaly_label is not None), ("--late", late)):

@@ -323,8 +323,7 @@ class Reading:
         from pac_wrap.tables.table import open_found
 
         named = self.unit, self.weight, self.time, self.series, self.audit
-        others = [one for one in named if one is not None]
-        columns = [self.score, *self.columns[2:], *others, *more]
+        columns = [self.score, *self.columns[2:], *(one for one in named if one is not None), *more]
         passes = not in_order and self.weight is self.time is self.unit is None
         how: Any = {"passes": passes, "delimiter": self.delimiter, "progress": progress, "output": output}
         if self.answers and self.key is not None:

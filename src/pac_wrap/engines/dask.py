@@ -398,9 +398,8 @@ def read(reader: str, layout: Layout, files: Sequence[Path], wanted: tuple[str, 
     else:
         # of the parsers that pandas has, Arrow's alone refuses rows that are too short
         how = {"dtype": str, "keep_default_na": False, "na_values": [""], "engine": "pyarrow"} | packing
-        frame = readers.read_csv(
-            paths, sep=layout.delimiter, usecols=columns, sample=_SAMPLE, encoding="utf-8", **how
-        )
+        how |= {"usecols": columns, "sample": _SAMPLE, "encoding": "utf-8"}
+        frame = readers.read_csv(paths, sep=layout.delimiter, **how)
     return frame.map_partitions(score_and_label, *wanted, meta=meta)
 
 

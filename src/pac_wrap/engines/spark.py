@@ -220,8 +220,7 @@ class _Spark(frames.Engine):
             raise InputError(
                 f"column {score!r} must hold numbers, got {example!r:.60}{others}; fix those rows"
             )
-        marks = choose([(row.label, row.n) for row in rows])
-        listed = ", ".join(literal(mark, "string") for mark in marks)
+        listed = ", ".join(literal(mark, "string") for mark in choose([(row.label, row.n) for row in rows]))
         return frame.drop("bad").withColumn("label", functions.expr(f"label IN ({listed})"))
 
 

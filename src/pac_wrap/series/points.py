@@ -544,9 +544,8 @@ def calibrate_points(
         for scores, wrong in zip(classes, (Verdict.ANOMALY, Verdict.NORMAL), strict=True)
     )
     sampling = Sampling(points.length, points.every, points.reduce, *divided, *effective, *misjudged)
-    return replace(
-        certificate, sampling=sampling, assumptions=assumed(OF_SERIES, **certificate.guarantee.tolerates)
-    )
+    assumptions = assumed(OF_SERIES, **certificate.guarantee.tolerates)
+    return replace(certificate, sampling=sampling, assumptions=assumptions)
 
 
 def several_series(

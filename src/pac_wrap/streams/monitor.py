@@ -155,8 +155,7 @@ def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
     query = f"SELECT {selected} FROM source"
     if columns.group is not None:
         value = group_sql(table, tuple(name for name in wanted if name != columns.batch))
-        found = Numbered(table, value, "source")
-        values, formats = found.groups, formats + DOUBLE
+        values, formats = Numbered(table, value, "source").groups, formats + DOUBLE
         rows_of = f"SELECT {selected}, {value} AS own, row_number() OVER () AS place FROM source"
         joined = f"({rows_of}) AS given JOIN numbered ON own IS NOT DISTINCT FROM {OWN}"
         columns_of = "given.* EXCLUDE (own, place)"

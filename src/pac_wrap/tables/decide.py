@@ -8,14 +8,13 @@ from typing import Any, Final
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import OnMissing, Scores, warn
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
-from pac_wrap.method.groups.values import NEVER, Group
+from pac_wrap.method.groups.values import NEVER
 from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, metrics_of, tally
 from pac_wrap.method.rule import Counted, Verdict
 from pac_wrap.tables import columns as checks
@@ -66,7 +65,7 @@ def evaluate_groups_table(scores: TableGroups, certificate: GroupCertificate) ->
     """Return the error rates of a certificate on each group of a table."""
     rows = scores.rows
     checks.refuse_narrower(rows.table.score_type(rows.score), certificate, rows.score)
-    places = places_in(certificate, scores.groups)
+    places = certificate.lookup.places(scores.groups)
     counts = np.zeros((len(certificate.groups) + 1, 2, 3), dtype=np.int64)
     for numbers, block in scores.blocks():
         own = np.repeat(places[numbers], np.diff(block.starts))
@@ -145,7 +144,7 @@ def decide_groups_table(
     types = table.types_of(table.everything)
     value = group_sql(table, columns, types)
     found = Numbered(table, value, table.everything, ", count(*) AS rows")
-    places = places_in(certificate, found.groups)
+    places = certificate.lookup.places(found.groups)
     ends = dict(zip(sql.ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
     numbered = {PLACE.strip('"'): np.arange(places.size)}
     table.register("rules", numbered | {name: end[places] for name, end in ends.items()})
@@ -258,9 +257,3 @@ def verdicts_of(certificate: Certificate, *parts: Scores) -> Tally:
     """Return how often each part of the scores gets each verdict; see `tally`."""
     verdicts = (certificate.rule.decided(one)[0] for one in parts)
     return np.array([tally(one, np.zeros(one.size, dtype=bool))[0] for one in verdicts])
-
-
-def places_in(certificate: GroupCertificate, groups: tuple[Group, ...]) -> NDArray[np.int64]:
-    """Return the place of each group in a certificate, -1 for one that was never seen."""
-    places = (certificate.lookup.place(group) for group in groups)
-    return np.array([NEVER if place is None else place for place in places], dtype=np.int64)
