@@ -127,9 +127,8 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
     from pac_wrap.method.kinds import KindRequest
     from pac_wrap.method.verify import compare, request_of
 
-    request: Any
     if reading.kind is not None:
-        request = partial(KindRequest.again, loaded)
+        request: Any = partial(KindRequest.again, loaded)
     elif reading.group is not None:
         request = request_of(loaded, reading.mark)
     elif isinstance(loaded, Curve):

@@ -460,10 +460,9 @@ def row_digests(X: Any, *, single: bool = False) -> NDArray[np.uint64]:
         digests = np.zeros(X.shape[0], dtype=np.uint64)
         np.add.at(digests, entries.coords[0], _mix(entries.data, entries.coords[1], single))
         return digests
-    columns: Any
     if hasattr(X, "columns"):
         cells = X.iloc if hasattr(X, "iloc") else X
-        columns = (np.asarray(cells[:, position]) for position in range(X.shape[1]))
+        columns: Any = (np.asarray(cells[:, position]) for position in range(X.shape[1]))
     else:
         array = np.asarray(X)
         columns = array.reshape(array.shape[0], -1).T

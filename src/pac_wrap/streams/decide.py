@@ -466,10 +466,9 @@ def decide_lines(
     seen: Seen = lambda scores: None,
 ) -> Counted:
     """Write every row with its verdict and prediction set as soon as it arrives, and return the counts."""
-    lines: CsvLines | JsonLines
     if text_format.is_json_line(start):
         columns.only_in_csv(delimiter)
-        lines = JsonLines([("-", nullcontext(JsonRows(reader, start)))], (), asked)
+        lines: CsvLines | JsonLines = JsonLines([("-", nullcontext(JsonRows(reader, start)))], (), asked)
     else:
         rows = CsvRows(reader, start, asked.wanted, delimiter)
         lines = CsvLines([("-", nullcontext(rows))], rows.header.names, asked)
@@ -502,11 +501,10 @@ def decide_files(
     """Write rows of files with verdict and prediction set, JSON to a path as Parquet; return the counts."""
     counted, listed = Counted(), list(map(str, files))
     found: list[csv_files.CsvFile] = []
-    lines: Any
     if as_json:
         columns.only_in_csv(delimiter)
         header = _json_columns(files, asked.wanted, whole=asked.as_csv)
-        lines = JsonLines(zip(names, map(csv_files.opened_json, files), strict=True), header, asked)
+        lines: Any = JsonLines(zip(names, map(csv_files.opened_json, files), strict=True), header, asked)
     else:
         found = csv_files.with_headers(files, asked.wanted, delimiter)
         header = columns.all_columns(files, [file.header.names for file in found])

@@ -395,12 +395,11 @@ class TableGroups:
     ) -> None:
         score, label, _ = columns
         value = group_sql(table, columns)
-        rows: TableSource
-        if traffic is None:
+        if traffic is not None:
+            rows: TableSource = TrafficTable(table, traffic, score_type, value).for_groups()
+        else:
             rows = TableSource(table, score, label, anomaly_label, score_type=score_type, value=value)
             rows.copied()
-        else:
-            rows = TrafficTable(table, traffic, score_type, value).for_groups()
         self._table, self.rows, self.score_type, self.origin = table, rows, rows.score_type, rows.origin
         wrong = f"count(*) FILTER ({rows.number} IS NULL OR isnan({rows.number}) OR {rows.mark} > 1)"
         counts = f"{wrong} AS wrong, count(*) AS rows, count(*) FILTER ({rows.mark} = 1) AS anomalous"

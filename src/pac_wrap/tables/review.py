@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from pac_wrap.tables.columns import REVIEWS, refuse_as_third, require_columns
 from pac_wrap.tables.sql import quote_name
 from pac_wrap.tables.table import FoundFiles, Table, found_files, open_found
 
-_UNREVIEWED: Final = REVIEWS[""]
 # the key and the answer of a row, while both stand beside the columns of a table; no table has such
 _KEY, _ANSWER = '"pac-wrap key"', '"pac-wrap answer"'
 
@@ -97,7 +96,7 @@ def queue_of(rows: TrafficTable, made: Certificate, count: int) -> tuple[ReviewQ
         )
         return [score for (score,) in found]
 
-    wrong, unseen = highest("0", max([0, *few])), highest(_UNREVIEWED, count)
+    wrong, unseen = highest("0", max([0, *few])), highest(REVIEWS[""], count)
     scores = np.array(wrong + unseen, dtype=np.float64)
     reviews = np.repeat([0.0, np.nan], [len(wrong), len(unseen)])
     return ReviewQueue.of_highest(made, scores, reviews), scores
