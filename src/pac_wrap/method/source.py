@@ -39,13 +39,12 @@ class Auc(NamedTuple):
 class Source(Protocol):
     """Labelled scores, wherever they are stored."""
 
+    # the draw by weights that these points survived, if there was one
+    draws: Draws | None = None
+
     @property
     def score_type(self) -> ScoreType:
         """The type of the scores, known after the first answer."""
-
-    @property
-    def draws(self) -> Draws | None:
-        """The draw by weights that these points survived, if there was one."""
 
     def populations(self) -> Known:
         """Return the classes, or their kinds, and how many points each has if that is known."""
@@ -81,7 +80,6 @@ def parts_of(known: Iterable[Population], of: Sequence[Populations]) -> list[tup
 class PassSource(Source):
     """Scores that are read in passes; each population is one part of a pass."""
 
-    draws: Draws | None = None
     _known: Passes | None = None
 
     def __init__(self, run: passes.RunPass, populations: Known | None = None) -> None:
@@ -179,8 +177,6 @@ class _WeightedChunks(ChunkReader):
 
 class CountedSource(Source):
     """Scores that an engine counts and checks where they are stored."""
-
-    draws: Draws | None = None
 
     def __init__(self, counter: Counter, populations: Known | None = None) -> None:
         self._counter, self._populations = counter, populations or dict.fromkeys(CLASSES)

@@ -105,10 +105,8 @@ def terminal(account: Account) -> "RenderableType":
         if not isinstance(item, Table):
             continue
         title = Text(item.caption, style="italic") if item.caption else None
-        box, left = (HEAVY_HEAD, 1) if item.framed else (SIMPLE_HEAD, 0)
-        drawn = Drawn(
-            title=title, title_justify="left", box=box, padding=(0, 1, 0, left), pad_edge=item.framed
-        )
+        box, padding = (HEAVY_HEAD, (0, 1, 0, 1)) if item.framed else (SIMPLE_HEAD, (0, 1, 0, 0))
+        drawn = Drawn(title=title, title_justify="left", box=box, padding=padding, pad_edge=item.framed)
         for place, name in enumerate(item.columns):
             # a number is never cut, nor is it broken where a column of words can be
             of_words = place in item.words

@@ -22,6 +22,7 @@ from pac_wrap.method import source as sources
 from pac_wrap.method.calibrate import Request, certify
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, Population
+from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Auc, T, parts_of
 from pac_wrap.method.traffic.calibrate import STATES, certify_traffic, is_traffic
 from pac_wrap.ranks.compiled import HASH_NUMBERS
@@ -336,7 +337,7 @@ def _certified(ask: Ask, source: Source, request: object) -> Certificate:
 class Remote(Parts):
     """Both classes of a table in a database, as a source that knows only the answers to statements."""
 
-    draws: None = None
+    draws: Draws | None = None
 
     def __init__(self, ask: Ask, source: Source, anomaly_label: str | None) -> None:
         checks.require_two(source.score, source.label)

@@ -57,9 +57,8 @@ def likely_units(
 
     def enough(m: int) -> bool:
         nonlocal shares
-        of_units = random.beta(
-            guess * spread, (1.0 - guess) * spread, (_SAMPLES, max(0, m - shares.shape[1]))
-        )
+        more = _SAMPLES, max(0, m - shares.shape[1])
+        of_units = random.beta(guess * spread, (1.0 - guess) * spread, more)
         shares = np.concatenate([shares, random.binomial(points, of_units) / points], axis=1)
         step = max(1, _AT_ONCE // m)
         parts = (refutes(shares[i : i + step, :m], rate, delta) for i in range(0, _SAMPLES, step))

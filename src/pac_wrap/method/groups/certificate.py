@@ -168,10 +168,8 @@ class GroupCertificate(Head, SavedAsJSON):
     def empty(self) -> bool:
         """Whether a requested ceiling is certified for no group, neither alone nor in the pool."""
         kept: NDArray[np.bool_] = self.columns.kept | self.pooled
-        return any(
-            one.promise is not None and not own.any()
-            for one, own in zip(asked_of(self.asked), kept, strict=True)
-        )
+        pairs = zip(asked_of(self.asked), kept, strict=True)
+        return any(one.promise is not None and not own.any() for one, own in pairs)
 
     @property
     def lookup(self) -> Lookup:

@@ -224,10 +224,8 @@ def _samples(asked: Guarantee, n: Counts, shares: tuple[float, ...], pool: bool)
     """Return the sizes of the samples of each class that have a promise, including the pool."""
     if not pool:
         return n[0], n[1]
-    least = [
-        0 if promise is None else min_samples(promise.at_calibration, share)
-        for promise, share in zip((asked.fpr, asked.fnr), shares, strict=True)
-    ]
+    pairs = zip((asked.fpr, asked.fnr), shares, strict=True)
+    least = [0 if one is None else min_samples(one.at_calibration, share) for one, share in pairs]
     few = (n < np.array(least)[:, None]).any(axis=0)
     together = n[:, few].sum(axis=1)
     if not few.any() or (together < least).any():  # then each group keeps what its own labels promise

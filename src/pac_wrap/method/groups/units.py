@@ -96,10 +96,8 @@ def certify_units(
     both = int(np.count_nonzero(np.minimum(*numbers)))
     _check_request(request, both)
     how = counted.day, counted.event
-    chosen = [
-        _one_each(given[rows], found.codes[rows], one, events[rows])
-        for rows, one in zip(of_class, how, strict=True)
-    ]
+    sides = zip(of_class, how, strict=True)
+    chosen = [_one_each(given[rows], found.codes[rows], one, events[rows]) for rows, one in sides]
     tested = [bool((np.bincount(codes) > 1).any()) if codes.size else False for _, codes, _ in chosen]
     if any(tested) and counted.order is None:
         counted = replace(counted, order=secrets.token_hex(_BYTES))
@@ -116,11 +114,8 @@ def certify_units(
     if ranked[0].size and ranked[1].size:
         warn_of_labels(*ranked, draws=False)
     made = certificate_of(request.guarantee, asked, request.overlap, ranked, type_of(given))
-    if (
-        (short := int(np.count_nonzero(chosen[1][2])))
-        and made.fnr.certified
-        and made.rule.normal_below == -inf
-    ):
+    short = int(np.count_nonzero(chosen[1][2]))
+    if short and made.fnr.certified and made.rule.normal_below == -inf:
         raise InputError(
             f"{short:,} of {made.fnr.n:,} events have fewer points than it takes alarms to notice one, so no"
             " threshold notices them, and the ceiling allows fewer misses; ask for fewer alarms"

@@ -535,9 +535,8 @@ class Monitor:
         """
         signs = {sign: most * self.size for sign, most in MOST_SIGNS.items()}
         most = min(MOST_BYTES * self.size, _LARGEST_FILE)
-        state: MonitorState = typed(
-            MonitorState, content_of(text, _HEADER, "monitor", most, signs), "monitor"
-        )
+        content = content_of(text, _HEADER, "monitor", most, signs)
+        state: MonitorState = typed(MonitorState, content, "monitor")
         mine = self._state()
         for name in ("certificate", "curve"):
             if getattr(state, name) != getattr(mine, name):
@@ -582,9 +581,8 @@ class Monitor:
             member = self._members[0]
             head += f", {self.unscored:,} of them without a score" if self.unscored else ""
             lines = [*map(str, member.watches)]
-            lines += [
-                f"not monitored: {name}, since {why}" for name, why in member.unwatched(self.asked).items()
-            ]
+            unwatched = member.unwatched(self.asked).items()
+            lines += [f"not monitored: {name}, since {why}" for name, why in unwatched]
         else:
             head += f"; {len(self._members):,} of {self.size:,} monitored groups occurred"
             lines = [*self.notes]

@@ -12,6 +12,7 @@ from scipy.special import betainc, betaln, gammaln
 
 from pac_wrap.base.arguments import MOST_SCORES, as_scores, check_positive, check_rate
 from pac_wrap.base.floats import rounded_down, rounded_up
+from pac_wrap.base.text import amount
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Error, Guarantee, Promise, refuse_tolerance
 from pac_wrap.method.rule import LARGEST
@@ -47,11 +48,8 @@ def needed(
     # between two budgets more labels only lower the chance, so only numbers where a budget rises are tried
     for errors in range(MOST_ERRORS + 1):
         labels = min_samples(promise.at_calibration, promise.delta, errors)
-        chance = within(errors, labels)
-        found = [
-            Need(labels, errors) if one is None and chance >= wanted else one
-            for one, wanted in zip(found, chances, strict=True)
-        ]
+        chance, pairs = within(errors, labels), zip(found, chances, strict=True)
+        found = [Need(labels, errors) if one is None and chance >= wanted else one for one, wanted in pairs]
         if None not in found:
             break
     return found
@@ -201,9 +199,7 @@ class Needed:
             lowest = self.promise.afterwards(upper_bound(0, budget.n, budget.delta))
             allowed = f", {budget.missing:,} missing"
             if budget.errors is not None:
-                allowed = f" tolerate {budget.errors:,} error{'s' * (budget.errors != 1)}" * (
-                    not self.in_units
-                )
+                allowed = "" if self.in_units else f" tolerate {amount(budget.errors, 'error')}"
             least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
             yield f"{budget.n:,} at hand{allowed}; {least}"
         if self.forecast is not None:

@@ -458,10 +458,8 @@ class Strategy(ABC):
 @lru_cache(maxsize=256)
 def _shared(asked: Guarantee, sizes: tuple[int, int], counted: tuple[bool, bool]) -> Guarantee:
     """Return a guarantee of two ceilings with deltas shared from its confidence by the sizes."""
-    low, high = (
-        bounds.Sharing((n,), (promise.at_calibration,), own)
-        for n, promise, own in zip(sizes, asked.promises, counted, strict=True)
-    )
+    sides = zip(sizes, asked.promises, counted, strict=True)
+    low, high = (bounds.Sharing((n,), (promise.at_calibration,), own) for n, promise, own in sides)
     return with_deltas(asked, *bounds.split_confidence(asked.together or 0.0, low, high))
 
 

@@ -290,11 +290,9 @@ class Algorithm1(Strategy):
         alarm, clear = map(from_order_key, edges)
         high, share = min(clear, LARGEST), self.position
         tau = order_key(min(max(alarm * (1.0 - share) + high * share, alarm), high))
-        made = (
-            own._replace(ceiling=one.ceiling, level=one.delta)
-            for own, one in zip(found, plan.survives(level), strict=True)
-        )
-        return Decision(tuple(made), tau, tau, *edges)
+        pairs = zip(found, plan.survives(level), strict=True)
+        made = tuple(own._replace(ceiling=one.ceiling, level=one.delta) for own, one in pairs)
+        return Decision(made, tau, tau, *edges)
 
     def summary(self, claim: Claim) -> str:
         level, count = self._reached(claim)
