@@ -165,10 +165,8 @@ def differences(
         if strategy.given:
             ceiling = np.nan if one.promise is None else one.promise.ceiling
             right = _same(own.ceiling, own.rate, 0.0) & _same(own.ceiling, ceiling, 0.0)
-            yield (
-                told.certified & (right ^ True),
-                "the requested ceilings must be the bounds of the curve at the threshold",
-            )
+            wrong = told.certified & (right ^ True)
+            yield wrong, "the requested ceilings must be the bounds of the curve at the threshold"
         outside = own.key > made.high if one.normal else own.key < made.low
         decides = there & (made.low == made.high) & made.certified
         yield decides & outside, "the threshold does not lie between alarm_from and clear_below"
@@ -176,10 +174,8 @@ def differences(
     compared = "absent" if made.separable is None else "true or false"
     untold = told.separable == NO_COUNT
     yield untold ^ (made.separable is None), f"separable must be {compared} with this strategy"
-    yield (
-        asked_for & (told.separable == 0) & told.certified,
-        "whether one threshold would keep the requested ceilings does not follow from the rung",
-    )
+    wrong = asked_for & (told.separable == 0) & told.certified
+    yield wrong, "whether one threshold would keep the requested ceilings does not follow from the rung"
     low, high = interface.ends_of(made.low, made.high, told.score_type)
     wrong = (told.rule[0] != low) | (told.rule[1] != high)
     yield wrong, "the rule does not follow from alarm_from and clear_below"

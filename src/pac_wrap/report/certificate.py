@@ -158,8 +158,7 @@ def _meant(certificate: Certificate, verdicts: list[dict[str, Any]]) -> Section:
         said = tuple(sentences.notes(certificate))
     table = Table(heads, tuple(rows), caption, key="verdicts", data=verdicts)
     items = (table, Points(said)) if said else (table,)
-    key = "" if certificate.by_kind else "notes"
-    return Section("Verdicts", items, "verdicts", key=key, value=said)
+    return Section("Verdicts", items, "verdicts", key="" if certificate.by_kind else "notes", value=said)
 
 
 def assumptions(

@@ -499,8 +499,8 @@ def certify_curve_labelled(
         asked = replace(asked, delta_fpr=own[0], delta_fnr=own[1])
     order = np.argsort(found.codes, kind="stable")
     ends = np.cumsum(np.bincount(found.codes, minlength=len(found.values)))
-    own = zip(found.values, np.split(order, ends[:-1]), strict=True)
-    return {one: asked.certify_scores(wide[rows[~mask[rows]]], wide[rows[mask[rows]]]) for one, rows in own}
+    each = zip(found.values, np.split(order, ends[:-1]), strict=True)
+    return {one: asked.certify_scores(wide[rows[~mask[rows]]], wide[rows[mask[rows]]]) for one, rows in each}
 
 
 def certify_curve_chunks(

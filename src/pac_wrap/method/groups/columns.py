@@ -314,13 +314,11 @@ def columns_again(
     numbers = zip(columns.rate, columns.delta, budget, keys, columns.ceilings, columns.deltas, strict=True)
     told = told._replace(found=[Found(*row) for row in numbers], certified=columns.certified)
     single = isinstance(strategy, Abstain) & ~np.isnan(columns.rate)
+    beyond = (single & (errors > np.maximum(budget, 0))).any(axis=0)
     refuse(
         (
             (((errors < 0) | (errors > n)).any(axis=0), "the number of errors is impossible"),
-            (
-                (single & (errors > np.maximum(budget, 0))).any(axis=0),
-                "the rule has more errors than its budget",
-            ),
+            (beyond, "the rule has more errors than its budget"),
             (((n == 0) & (filed["digest"] != 0)).any(axis=0), "the digest of no scores is 0"),
             *certificate.differences(asked, strategy, told, made),
         )

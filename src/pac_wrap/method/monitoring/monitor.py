@@ -352,9 +352,7 @@ class Monitor:
         self._members: dict[int, Member] = {}
         self.table = certificate if isinstance(certificate, GroupCertificate) else None
         self.asked = certificate.asked if isinstance(certificate, GroupCertificate) else certificate.guarantee
-        self.in_units: Certificate | None = None
-        if isinstance(certificate, Certificate) and certificate.units is not None:
-            self.in_units = certificate
+        self.in_units = certificate if isinstance(certificate, Certificate) and certificate.units else None
         if self.table is None:
             self._watchers, self.size = np.zeros(1, dtype=np.int64), 1
             self._members[0] = self._fresh(0)

@@ -240,8 +240,7 @@ class Plan:
             error = one.promise.error.value if one.promise.of_traffic else "error"
             others = [f"{n:,} with {k}" for k, n in zip(one.errors[1:], more, strict=True)]
             free = "point is an error" if one.in_units else f"{error} is among them"
-            none_of = f"{none:,} {one.points} if no {free}"
-            first = ", ".join([none_of, *others])
+            first = ", ".join([f"{none:,} {one.points} if no {free}", *others])
             lines += [head, f"  {first}"] if one.promise.of_traffic else [f"{head}  {first}"]
             told = [
                 f"{SPENT[name]} to expect: {', '.join(f'{found[name]:,.0f}' for found in one.expected)}"
