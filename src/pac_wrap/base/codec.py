@@ -17,14 +17,13 @@ from enum import Enum
 from functools import partial
 from math import inf, isinf
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Final, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import is_flushed
 from pac_wrap.base.text import LONGEST, quoted
 from pac_wrap.errors import CertificateError, InputError
 
-T = TypeVar("T")
 _LARGEST = sys.float_info.max
 _INFINITIES = {"inf": inf, "-inf": -inf}
 _NAME: Final = "name"
@@ -124,7 +123,7 @@ def _refuse_endless(text: str | bytes, noun: str, largest: int, signs: Signs) ->
             )
 
 
-def _short(kind: Callable[[str], T], text: str) -> T:
+def _short(kind: Callable[[str], Any], text: str) -> Any:
     """Return a number, refusing one with too many digits."""
     if len(text) > _MOST_DIGITS:
         raise ValueError(f"a number has more than {_MOST_DIGITS} digits")

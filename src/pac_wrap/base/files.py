@@ -29,8 +29,8 @@ _LOCK: Final = ".lock"
 _UNLOCKED: Final = -1
 
 
-def write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """Write text to path as UTF-8; on any failure the old file stays as it was."""
+def write_whole(path: str | os.PathLike[str], text: str | bytes) -> None:
+    """Write bytes, or text as UTF-8, to path; on any failure the old file stays as it was."""
     with whole_file(path) as temporary:
         write_text(temporary, text)
 

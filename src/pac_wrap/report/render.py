@@ -16,7 +16,7 @@ from shutil import get_terminal_size
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pac_wrap.base.files import whole_file, write_text
+from pac_wrap.base.files import write_whole
 from pac_wrap.base.text import escape_markdown, sentence
 from pac_wrap.errors import InputError
 from pac_wrap.report.account import Account, Fact, Figure, File, Item, Points, Table, account_of
@@ -41,9 +41,7 @@ def write(result: Any, path: str | os.PathLike[str], *about: Any, **more: Any) -
     if not isinstance(result, Account):
         check_ending(path)
         result = account_of(result, *about, **more)
-    content = rendered(result, path)
-    with whole_file(path) as file:
-        write_text(file, content)
+    write_whole(path, rendered(result, path))
 
 
 def rendered(account: Account, path: str | os.PathLike[str]) -> str | bytes:

@@ -186,10 +186,7 @@ class Points:
         for trial in range(trials):
             split = draw(random)
             normal, anomalous = (self.scores[self.of_class(side, split.calibration)] for side, _ in sides)
-            found = (
-                None if budget is None else budget(scores.size)
-                for budget, scores in zip(budgets, (normal, anomalous), strict=True)
-            )
+            found = [one and one(n) for one, n in zip(budgets, (normal.size, anomalous.size), strict=True)]
             thresholds = find_thresholds(normal, anomalous, *found)
             for side, promise in sides:
                 if promise is not None:
@@ -378,7 +375,6 @@ def window_points(
 
 
 def _leading_nan(values: NDArray[Any]) -> int:
-    """Return how many scores are missing before the first one."""
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=bool)
     return values.size if missing.all() else int(np.argmin(missing))
 
