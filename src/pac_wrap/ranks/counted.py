@@ -217,9 +217,8 @@ class Spread(NamedTuple):
         """Return approximately how many keys are less."""
         first, last = self.around(key)
         below = int(self.up_to[first - 1]) if first else 0
-        for low, high, count in zip(
-            *(part[first:last].tolist() for part in (self.low, self.high, self.counts)), strict=True
-        ):
+        ranges = (part[first:last].tolist() for part in (self.low, self.high, self.counts))
+        for low, high, count in zip(*ranges, strict=True):
             # number j lies at low + (high - low) (2 j - 1) / (2 count)
             below += min(count, (2 * count * (key - low) // max(1, high - low) + 1) // 2)
         return below

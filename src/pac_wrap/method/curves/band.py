@@ -77,7 +77,6 @@ class Band:
     bounds: Rates
 
     def of(self, counts: ArrayLike) -> Rates:
-        """Return the bound of each count."""
         return np.asarray(np.append(self.bounds, 1.0)[np.searchsorted(self.ranks, np.asarray(counts))])
 
 

@@ -219,7 +219,6 @@ class LabelUntil:
         return replace(state, scores=(scores[0], scores[1]))
 
     def _progress(self, label: int) -> str:
-        """Return the progress of a class, in words."""
         labels, at, promise = amount(self.labels[label], "label"), self._state.at[label], self._sides[label]
         if promise is None:
             return f"{labels}, nothing promised"

@@ -242,7 +242,6 @@ def kept(
         promise = one.promise
         if promise is None:
             return None
-
         if one.test is not None:
             rate, delta, errors = numbers_of(one.test(promise, None))
         else:
