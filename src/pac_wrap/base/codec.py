@@ -17,7 +17,7 @@ from enum import Enum
 from functools import partial
 from math import inf, isinf
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Final, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, Literal, Self, Union, cast, get_args, get_origin, get_type_hints
 
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import is_flushed
@@ -293,8 +293,7 @@ class SavedAsJSON:
     def _read(cls, text: str | bytes) -> Self:
         """Return the object in a text that was not changed, before the check for contradictions."""
         content = content_of(text, cls._header, cls._noun, cls._most_bytes, cls._most_signs)
-        found: Self = typed(cls, content, cls._noun)
-        return found
+        return cast(Self, typed(cls, content, cls._noun))
 
     def _problems(self) -> Iterator[str]:
         """Yield the contradictions, each as a sentence."""

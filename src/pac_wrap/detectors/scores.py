@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,8 +134,7 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
 def _method(detector: Any, *ways: str) -> Callable[[Any], Any]:
     for name in ways:
         if hasattr(detector, name):
-            method: Callable[[Any], Any] = getattr(detector, name)
-            return method
+            return cast(Callable[[Any], Any], getattr(detector, name))
     remedy = "pass a function that returns one score per row instead"
     if hasattr(core_of(detector, trained=False), "novelty"):
         remedy = "fit LocalOutlierFactor with novelty=True"

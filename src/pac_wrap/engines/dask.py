@@ -11,7 +11,7 @@ from io import BytesIO
 from itertools import chain
 from operator import add, call
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import uuid4
 
 import numpy as np
@@ -200,8 +200,7 @@ def _pairs(df: Any, anomaly_label: object, found: Mapping[Population, int | None
 
     def run(task: PartitionTask, some: list[Any] = keys) -> PartitionAnswer:
         task = replace(task, parts=None if found is None else len(found))
-        made: PartitionAnswer = answered(partial(answer_of, task), some, graph)
-        return made
+        return cast(PartitionAnswer, answered(partial(answer_of, task), some, graph))
 
     sample = partial(run, some=keys[len(keys) // 2 :][:1]), len(keys)
     return PartitionSource(run, anomaly_label, sample if len(keys) >= _SAMPLED else None, found)

@@ -46,7 +46,6 @@ class InspectedFiles:
     surveyed: tuple[csv_files.CsvFile, ...] = ()
 
     def expect(self, rows: int) -> None:
-        """Check that an engine has read as many rows as the files hold."""
         checks.expect_rows([*map(str, self.files)], self.rows, rows)
 
     @contextmanager
@@ -100,7 +99,6 @@ class EngineFiles:
         return made.with_provenance(score=score, tables=tuple(map(str, self.files)), engine=self.engine)
 
     def certify_traffic(self, asked: Guarantee, columns: checks.TrafficColumns) -> Certificate:
-        """Return the certificate of traffic with a column of reviews."""
         score, review, audit = columns
         if review is None or audit is not None:
             raise InputError(

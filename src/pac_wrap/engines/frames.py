@@ -128,7 +128,6 @@ class Engine(ABC):
         return self.certified(df, [one for one in (score, label, by, kinds) if one is not None], *asked)
 
     def certified_traffic(self, df: Any, columns: checks.TrafficColumns, guarantee: object) -> Certificate:
-        """Return the certificate of traffic in a frame."""
         self.check(df, [columns.score], columns.marks)
         columns.check(list(df.columns))
         return certify_traffic(*self.traffic(df, columns), guarantee, columns.audit is not None)

@@ -368,7 +368,6 @@ class TrafficTable(TableSource):
         return f"CAST(coalesce({state_sql(review, audit)}, {_WRONG}) AS UTINYINT)"
 
     def refuse(self) -> None:
-        """Raise the error for a wrong review or audit."""
         texts = ", ".join(f"CAST({quote_name(name)} AS VARCHAR)" for name in self.columns.marks)
         states = f"SELECT DISTINCT {texts} FROM source ORDER BY ALL LIMIT {checks.MOST_STATES}"
         for found in self.table.rows(states):
@@ -413,7 +412,6 @@ class TableGroups:
         self.n = np.stack([every - anomalous, anomalous])
 
     def blocks(self) -> Iterator[tuple[NDArray[Any], Block]]:
-        """Yield the numbers and the scores of whole groups."""
         return whole_groups(self._points(f"ORDER BY {PLACE}"))
 
     def _points(self, chosen: str) -> Iterator[tuple[NDArray[Any], Scores, NDArray[np.bool_]]]:

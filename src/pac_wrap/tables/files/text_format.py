@@ -450,8 +450,7 @@ def _flat_objects(texts: list[str]) -> list[dict[str, Any]] | None:
     except (ValueError, RecursionError):
         return None
     # with one { each, as many objects as texts are one on each; a name ends in ": as nothing else does
-    alone = len(rows) == len(texts) and joined.count('":') == sum(map(len, rows))
-    return rows if alone else None
+    return rows if len(rows) == len(texts) and joined.count('":') == sum(map(len, rows)) else None
 
 
 class _TwinsError(ValueError):
