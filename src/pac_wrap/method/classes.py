@@ -151,9 +151,8 @@ class ClassCertificate(Shown, SavedAsJSON):
         found = []
         for column, clause in enumerate(self.clauses):
             own = given == column
-            errors = int(np.count_nonzero(~sets[own, column]))
-            left = int(np.count_nonzero(verdicts[own] == SEVERAL))
-            counts = errors, left, int(np.count_nonzero(own))
+            counted = ~sets[own, column], verdicts[own] == SEVERAL, own
+            counts = tuple(int(np.count_nonzero(one)) for one in counted)
             found.append((str(clause.of.kind), clause.ceiling if clause.kept else None, counts))
         return Measured.together(found, confidence)
 

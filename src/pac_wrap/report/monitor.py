@@ -99,8 +99,7 @@ def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
         for watch in one.watches:
             share, allowed = amount(watch.n, "point"), "bounds of the curve"
             if watch.ceiling is not None:
-                share = watch.counted
-                allowed = rounded_up(watch.ceiling)
+                share, allowed = watch.counted, rounded_up(watch.ceiling)
             chance = f"{rounded_up(watch.alpha)}, plus {rounded_up(watch.delta)} for a wrong ceiling"
             rows.append((name + watch.name, share, allowed, chance))
     caption = "Rates with their confidence sequences, which hold at all times."

@@ -255,10 +255,8 @@ def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[
     rates = (None, None) if metrics is None else (metrics.fpr, metrics.fnr)
     # labels that may be wrong at calibration may be as wrong here
     tops = [nan if one.certified is None or one.vacuous else one.certified.counted for one in both]
-    over: Sequence[int] = ()
-    if metrics is not None:
-        errors, sizes = ([getattr(rate, of) for rate in rates] for of in ("count", "n"))
-        over = all_exceeded(errors, sizes, tops)
+    known = [one for one in rates if one is not None]
+    over = all_exceeded([one.count for one in known], [one.n for one in known], tops) if known else []
     deltas = asked.delta_fpr, asked.delta_fnr
     low, high = (
         Side(
