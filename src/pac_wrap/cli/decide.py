@@ -93,9 +93,8 @@ def decide(
         refuse_added(ADDED, [source_column])
         if not source_column:
             raise InputError("--source-column must name a new column, got an empty name")
-    doubt = Doubt(loaded.provenance, score)
     asked = Asked(score, form == "csv", on_missing, source_column, group)
-    job = _Job(loaded, asked, output, form, delimiter, quiet, doubt)
+    job = _Job(loaded, asked, output, form, delimiter, quiet, Doubt(loaded.provenance, score))
     if output is not None:
         keep_apart([*tables, certificate], output)
         if form is not None and output.suffix:

@@ -80,10 +80,9 @@ class _Dask(frames.Engine):
         rows = df[[columns.score, *columns.marks]]
         counted = answered(partial(_count_states, columns), *partitions_of(rows))
         sizes, unscored = columns.counted((state, *pair) for state, pair in enumerate(counted.tolist()))
-        known: dict[Population, int | None] = dict(zip(STATES, sizes, strict=True))
         meta = {"score": (kind := self.score_type(df, columns.score)), "state": "int64"}
         scored = rows.map_partitions(_in_states, columns, kind, meta=meta).dropna(subset=["score"])
-        return _pairs(scored, 1, known), unscored
+        return _pairs(scored, 1, dict(zip(STATES, sizes, strict=True))), unscored
 
     def score_type(self, df: Any, score: str) -> ScoreType:
         return column_type(df[score].dtype)
