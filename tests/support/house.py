@@ -57,7 +57,7 @@ class Aim(NamedTuple):
 # docs/decisions/0012-layout.md says why
 AIMS: Final = {
     "library: files": Aim(155, 155),
-    "library: lines": Aim(34_900, 35_664),
+    "library: lines": Aim(34_900, 34_972),
     "paper: files": Aim(35, 35),
     "paper: lines": Aim(8_500, 8_500),
     "lines of the longest file": Aim(1_000, 1_000),
