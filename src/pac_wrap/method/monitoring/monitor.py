@@ -240,7 +240,7 @@ class MonitorState:
     ids: tuple[str, ...]
     members: tuple[Member, ...]
     curve: str | None = field(default=None, metadata={"optional": True})
-    units: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    units: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
     version: str = __version__
 
 
@@ -552,7 +552,7 @@ class Monitor:
             raise CertificateError(f"the monitor contradicts itself: {problem}; start a new one")
         with self._turn:
             self._members = {member.place: member for member in state.members}
-            self._ids, self._units = state.ids, state.units
+            self._ids, self._units = state.ids, state.units or ()
             self.rows, self.batches = state.rows, state.batches
             self.unseen, self.unpromised = state.unseen, state.unpromised
         return self
@@ -639,7 +639,7 @@ class Monitor:
         certificate, curve = self._digests
         counts = self.rows, self.batches, self.unseen, self.unpromised
         members = tuple(member for _, member in sorted(self._members.items()))
-        return MonitorState(certificate, self.alpha, *counts, self._ids, members, curve, self._units)
+        return MonitorState(certificate, self.alpha, *counts, self._ids, members, curve, self._units or None)
 
     def _problems(self, state: MonitorState) -> Iterator[str]:
         """Yield contradictions in a state, and give its quantities their bets."""
@@ -661,7 +661,7 @@ class Monitor:
             yield "the rows of its groups do not add up to its rows"
         if len(state.ids) > min(MOST_IDS, state.batches):
             yield "it has more ids than batches"
-        if len(state.units) > min(MOST_UNITS, state.rows * (self.in_units is not None)):
+        if len(state.units or ()) > min(MOST_UNITS, state.rows * (self.in_units is not None)):
             yield "it has counted more units than there were"
 
 
