@@ -333,7 +333,7 @@ def test_an_engine_that_is_not_installed_is_one_sentence(tmp_path: Path) -> None
 def test_more_than_memory_holds_goes_into_a_file_for_each_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, memory = 12_000_000, 80e6
+    rows, memory = 18_000_000, 140e6  # room for the four buffers of 32 MiB that DuckDB may fill at once
     path = tmp_path / "t.csv"
     with duckdb.connect() as connection:
         query = f"SELECT hash(i) % 1000000 AS s, i % 2 AS y FROM range({rows}) t(i)"
