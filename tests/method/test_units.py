@@ -373,3 +373,14 @@ def test_names_of_units_are_read_alike_everywhere() -> None:
         for check in (made.verify, made.evaluate):
             with pytest.raises(InputError, match="units must be a pair"):
                 check(scores[labels == 0], scores[labels == 1], units=wrong)
+
+
+def test_a_ceiling_above_one_half_is_refused_for_shares_alone() -> None:
+    high = Guarantee(0.6, 0.6)
+    with pytest.raises(
+        InputError, match=r"a ceiling for points in units must be at most 0\.5; ask for a lower"
+    ):
+        calibrate_labelled(SCORES, LABELS, high, units=UNITS)
+    assert (
+        calibrate_labelled(SCORES, LABELS, high, units=UNITS, per=[Day(), Event()]).fpr.certified is not None
+    )

@@ -136,7 +136,7 @@ class Points:
             codes = self.series
             names = self.names if len(set(self.names)) == len(self.names) else names
         elif isinstance(units, int | np.integer) or not np.ndim(units):
-            block = arguments.check_positive("units", units)  # type: ignore[arg-type]
+            block = arguments.check_positive("units", units)  # type: ignore[arg-type]  # it is what is checked
             if block < self.length:
                 raise InputError(
                     f"units must be blocks of at least a window, {self.length:,} steps, got {block:,};"

@@ -106,7 +106,7 @@ def certify_units(
     for side, (own, codes, _) in enumerate(chosen):
         promise = asked[side].promise
         if tested[side] and promise is not None and promise.at_calibration > _HIGHEST:
-            raise InputError(f"a ceiling for points in units must be at most {_HIGHEST}, ask for a lower one")
+            raise InputError(f"a ceiling for points in units must be at most {_HIGHEST}; ask for a lower one")
         if tested[side]:
             test = _test_of(own, codes, found, str(counted.order), side == 0)
             asked[side] = asked[side]._replace(test=test, units=test.points.size)
